@@ -1,0 +1,1 @@
+"""Model providers' wire formats and the neutral vocabulary between them; pure values and functions."""
