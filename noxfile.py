@@ -1,0 +1,146 @@
+"""The contributor's map: `nox -l` lists the sessions, `nox` alone runs the everyday ones in this order.
+
+Each session runs on exactly its dependency group of uv.lock, from `wheelhouse/`, offline. `python ci/bootstrap.py`
+takes the same arguments as nox and needs nothing installed.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from ci import bootstrap  # noqa: E402
+from ci.projects import UV_ELSEWHERE, UV_OFFLINE, projects  # noqa: E402
+
+if Path(sys.prefix).resolve() != bootstrap.TOOLS.resolve():
+    # Some other nox was called: the pinned one takes over, with the same arguments.
+    sys.exit(bootstrap.main(sys.argv[1:]))
+
+from uv import find_uv_bin  # noqa: E402
+
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+
+os.environ.update(UV_OFFLINE)
+
+# Seconds for pytest to free its children and ports after Ctrl-C, before nox ends it.
+INTERRUPT, TERMINATE = 30, 10
+
+# Foreign test data lies beside some checkouts; tests that read it skip elsewhere, and say so.
+CASES = ROOT.parent / "shared" / "cases"
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Formatting, lint and strict types."""
+    sync(session, "lint")
+    run(session, "ruff", "format", "--check", ".")
+    run(session, "ruff", "check", ".")
+    run(session, "mypy", "noxfile.py", "conftest.py", "ci", *map(str, sorted(ROOT.glob("packages/*/src"))))
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Unit tests of all packages and of the workspace; `-- packages/normalizer -k uuid` runs some."""
+    sync(session, "tests")
+    # Starting xdist costs seconds: a chosen part runs without it.
+    everything = ["packages", "tests", "-n", "auto", "--dist", "worksteal"]
+    run(session, "pytest", *(session.posargs or everything), env=cases())
+
+
+@nox.session(venv_backend="none")
+def purity(session: nox.Session) -> None:
+    """The locks: hashed, host-free, released, closed, and equal to the pinned closures."""
+    run(session, sys.executable, "-m", "ci.lock_purity")
+
+
+@nox.session
+def guard(session: nox.Session) -> None:
+    """What a committed fixture may look like."""
+    sync(session, "guard")
+    run(session, "fixture-guard", *(session.posargs or ["snapshots"]))
+
+
+@nox.session
+def snapshot(session: nox.Session) -> None:
+    """Keyless replay of our own agent's suite; `-- compaction-recovery` replays some of it."""
+    sync(session, "snapshot")
+    run(session, "session-snapshot", "replay", "--suite", "session", *session.posargs, env=mode("replay"))
+
+
+@nox.session
+def snapshot_agents(session: nox.Session) -> None:
+    """Keyless replay of the third-party agents' suites, each agent in its own environment."""
+    sync(session, "snapshot")
+    for project in projects()[1:]:
+        sync_agent(session, project)
+    run(session, "session-snapshot", "replay", "--agents", *session.posargs, env=mode("replay"))
+
+
+@nox.session(default=False)
+def snapshot_record(session: nox.Session) -> None:
+    """Record scenarios anew from the live model (needs its key): `-- compaction-recovery`."""
+    sync(session, "snapshot")
+    run(session, "session-snapshot", "record", *session.posargs, env=mode("record"))
+
+
+@nox.session(default=False)
+def snapshot_refresh(session: nox.Session) -> None:
+    """Show, keyless, what changed against the goldens and why; `--accept` writes it."""
+    sync(session, "snapshot")
+    run(session, "session-snapshot", "refresh", *session.posargs, env=mode("refresh"))
+
+
+@nox.session(default=False, venv_backend="none")
+def lock(session: nox.Session) -> None:
+    """Make the host-free locks, the pinned closures and ci/tools.txt (the one session that needs an index)."""
+    run(session, sys.executable, "-m", "ci.lock", *session.posargs)
+
+
+@nox.session(default=False)
+def stress(session: nox.Session) -> None:
+    """The long tests: hundreds of repeats, soaks."""
+    sync(session, "tests")
+    run(session, "pytest", "-m", "stress", *(session.posargs or ["packages", "tests"]), env=cases())
+
+
+def sync(session: nox.Session, group: str) -> None:
+    """Make the session's environment hold exactly `group` of uv.lock."""
+    uv_sync(session, ROOT, Path(session.virtualenv.location), "--no-default-groups", "--group", group)
+
+
+def sync_agent(session: nox.Session, project: Path) -> None:
+    """Make `.agents/<suite>/` hold exactly what the agent's own lock says."""
+    uv_sync(session, project, ROOT / ".agents" / project.name)
+
+
+def uv_sync(session: nox.Session, project: Path, environment: Path, *options: str) -> None:
+    """Fill the wheelhouse for the project's lock if need be, then sync from it and from nothing else."""
+    session.run_install(sys.executable, "-m", "ci.wheelhouse", str(project), external=True)
+    where = ["--project", str(project), "--python", sys.executable]
+    env: dict[str, str | None] = dict.fromkeys(UV_ELSEWHERE)
+    env["UV_PROJECT_ENVIRONMENT"] = str(environment)
+    session.run_install(
+        find_uv_bin(), "sync", "--quiet", "--locked", "--offline", *where, *options, env=env, external=True
+    )
+
+
+def run(session: nox.Session, *command: str, env: dict[str, str | None] | None = None) -> None:
+    """Run a command of the session's environment, with time to clean up after Ctrl-C."""
+    session.run(*command, env=env, interrupt_timeout=INTERRUPT, terminate_timeout=TERMINATE)
+
+
+def mode(name: str) -> dict[str, str | None]:
+    """The environment of a snapshot session: its mode, whatever the shell had set."""
+    return {"SNAPSHOT_MODE": name}
+
+
+def cases() -> dict[str, str | None]:
+    """The environment of a test session: no mode, and the foreign cases where they are."""
+    found = os.environ.get("SNAPSHOT_CASES") or (str(CASES) if CASES.is_dir() else None)
+    return {"SNAPSHOT_CASES": found, "SNAPSHOT_MODE": None}
