@@ -19,18 +19,18 @@ class ImagePart(Record, frozen=True, tag_field="type", tag="image"):
     url: str | UnsetType = UNSET
 
 
-class ToolResultPart(Record, frozen=True, tag_field="type", tag="tool-result"):
-    """The result of one tool call."""
-
-    call_id: str
-    content: tuple[TextBlock | ImagePart, ...]
-    is_error: bool = False
-
-
 class OpaquePart(Record, frozen=True, tag_field="type", tag="opaque"):
     """A part this version does not understand, kept as it came, so that a change in it still shows."""
 
     value: Json
+
+
+class ToolResultPart(Record, frozen=True, tag_field="type", tag="tool-result"):
+    """The result of one tool call."""
+
+    call_id: str
+    content: tuple[TextBlock | ImagePart | OpaquePart, ...]
+    is_error: bool = False
 
 
 Part = TextBlock | ReasoningBlock | ToolCallBlock | ImagePart | ToolResultPart | OpaquePart

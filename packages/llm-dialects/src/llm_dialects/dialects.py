@@ -1,0 +1,6 @@
+"""The table of dialects: adding one is one module and one row."""
+
+from llm_dialects.dialect import Dialect
+from llm_dialects.openai_chat import OPENAI_CHAT
+
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (OPENAI_CHAT,)}

@@ -1,0 +1,156 @@
+"""A provider's failures: one table from our codes to HTTP status and to each provider's own words, and back."""
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from llm_dialects.chunks import Failure, Finish, FinishReason, Json, StreamChunk
+from llm_dialects.wire import decode_json, encode_json
+
+
+class ProviderError(Struct, frozen=True):
+    """A model call that failed; ``status`` is the HTTP status where it is not simply the code's own."""
+
+    code: str
+    message: str
+    status: int | None = None
+
+
+class ErrorRow(Struct, frozen=True):
+    """One code: its HTTP status (``None``: the connection is dropped) and what OpenAI and Anthropic call it."""
+
+    code: str
+    status: int | None
+    openai_type: str
+    openai_code: str | None
+    anthropic_type: str
+
+
+def status_of(error: ProviderError) -> int | None:
+    """Return the HTTP status ``error`` is told with, or ``None`` if it is told by dropping the connection."""
+    if error.status is not None:
+        return error.status
+    return _BY_CODE[error.code].status if error.code in _BY_CODE else 500
+
+
+def failure_in(chunks: Iterable[StreamChunk]) -> ProviderError | None:
+    """Return the error that ``chunks`` finish with, if they do."""
+    for chunk in chunks:
+        if isinstance(chunk, Finish) and chunk.reason.kind == "error":
+            return error_of(chunk.reason)
+    return None
+
+
+def error_of(reason: FinishReason) -> ProviderError:
+    """Return what a finish of kind ``error`` tells."""
+    if isinstance(reason.failure, Failure):
+        return ProviderError(reason.failure.code, reason.failure.message)
+    return ProviderError("SERVER_ERROR", "The provider reported an error.")
+
+
+def finish_of(error: ProviderError) -> Finish:
+    """Return the finish that tells ``error`` as data."""
+    return Finish(reason=FinishReason(kind="error", failure=Failure(message=error.message, code=error.code)))
+
+
+def openai_error(error: ProviderError) -> dict[str, Json]:
+    """Return ``error`` as OpenAI words it: ``{"error": {"message", "type", "param", "code"}}``."""
+    row = _BY_CODE.get(error.code)
+    kind, code = (row.openai_type, row.openai_code) if row else ("server_error", error.code)
+    return {"error": {"message": error.message, "type": kind, "param": None, "code": code}}
+
+
+def anthropic_error(error: ProviderError) -> dict[str, Json]:
+    """Return ``error`` as Anthropic words it: ``{"type": "error", "error": {"type", "message"}}``.
+
+    Anthropic has no code for a full context window, only a sentence: it is put in front where the message lacks it.
+    """
+    row = _BY_CODE.get(error.code)
+    kind = row.anthropic_type if row else error.code
+    lacks = error.code == "CONTEXT_WINDOW_EXCEEDED" and not _CONTEXT_WORDS.search(error.message)
+    message = f"prompt is too long: {error.message}" if lacks else error.message
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def classify(status: int | None, body: bytes | Json) -> ProviderError:
+    """Return what an error response, or an error event in a stream (``status`` is ``None``), means in our codes.
+
+    The provider's own words decide first, then the status. ``body`` is anything a provider or a proxy may answer.
+    """
+    kind, own, message = _wording(body)
+    guesses = (_code_by_words(kind, own, message), _code_by_status(status), GENERIC.get(kind), own, kind)
+    code = next((guess for guess in guesses if guess), "SERVER_ERROR")
+    return ProviderError(code, message or f"HTTP {status}", status)
+
+
+def _wording(body: bytes | Json) -> tuple[str, str, str]:
+    """Return ``type``, ``code`` and ``message`` of an error body, each empty where it has none."""
+    if isinstance(body, bytes):
+        try:
+            body = decode_json(body)
+        except ValueError:
+            return "", "", body.decode("utf-8", "replace").strip()
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(inner, dict):
+        return "", "", inner if isinstance(inner, str) else encode_json(inner).decode()
+    kind, code, message = (inner.get(key) for key in ("type", "code", "message"))
+    return _text(kind), _text(code), _text(message) or encode_json(inner).decode()
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _code_by_words(kind: str, own: str, message: str) -> str | None:
+    for word in (own, kind):
+        if word in _BY_WORD:
+            return _BY_WORD[word]
+        # Our own codes travel as they are where the table has no provider's word for them.
+        if re.fullmatch(r"[A-Z][A-Z0-9_]+", word):
+            return word
+    return "CONTEXT_WINDOW_EXCEEDED" if _CONTEXT_WORDS.search(message) else None
+
+
+def _code_by_status(status: int | None) -> str | None:
+    if status is None:
+        return None
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return "SERVER_ERROR" if status >= 500 else "INVALID_REQUEST"
+
+
+_CONTEXT_WORDS = re.compile(r"prompt is too long|context.{0,3}window|maximum context length|context.length", re.I)
+
+INVALID = "invalid_request_error"
+
+# Types that many failures share; they decide only where neither a code nor a status does.
+GENERIC = {INVALID: "INVALID_REQUEST", "server_error": "SERVER_ERROR", "api_error": "SERVER_ERROR"}
+
+# code, status, OpenAI's type and code, Anthropic's type. The first row of a status is what the bare status means.
+ERRORS: tuple[ErrorRow, ...] = (
+    ErrorRow("INVALID_REQUEST", 400, INVALID, None, INVALID),
+    ErrorRow("CONTEXT_WINDOW_EXCEEDED", 400, INVALID, "context_length_exceeded", INVALID),
+    ErrorRow("CONTENT_FILTER", 400, INVALID, "content_filter", "content_filter"),
+    ErrorRow("AUTH", 401, INVALID, "invalid_api_key", "authentication_error"),
+    ErrorRow("PERMISSION", 403, "permission_error", "permission_denied", "permission_error"),
+    ErrorRow("NOT_FOUND", 404, INVALID, "model_not_found", "not_found_error"),
+    ErrorRow("REQUEST_TOO_LARGE", 413, INVALID, "request_too_large", "request_too_large"),
+    ErrorRow("RATE_LIMIT", 429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error"),
+    ErrorRow("QUOTA", 429, "insufficient_quota", "insufficient_quota", "billing_error"),
+    ErrorRow("SERVER_ERROR", 500, "server_error", None, "api_error"),
+    ErrorRow("UNAVAILABLE", 503, "server_error", "service_unavailable", "service_unavailable"),
+    ErrorRow("TIMEOUT", 504, "server_error", "timeout", "timeout_error"),
+    ErrorRow("OVERLOADED", 529, "server_error", "overloaded", "overloaded_error"),
+    ErrorRow("STREAM_CLOSED", None, "server_error", "stream_closed", "stream_closed"),
+    ErrorRow("CONNECTION_RESET", None, "server_error", "connection_reset", "connection_reset"),
+)
+
+_BY_CODE = {row.code: row for row in ERRORS}
+_BY_STATUS = {row.status: row.code for row in reversed(ERRORS) if row.status is not None}
+_BY_WORD = {
+    word: row.code
+    for row in ERRORS
+    for word in (row.openai_type, row.openai_code, row.anthropic_type)
+    if word and word not in GENERIC
+}

@@ -1,0 +1,213 @@
+"""OpenAI chat completions: request bodies to neutral requests and back."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import UNSET
+
+from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
+from llm_dialects.dialect import DialectError
+from llm_dialects.reading import as_list, as_object, as_text, objects, others
+from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+
+
+def parse_request(body: Json) -> Request:
+    """Read a chat completions body.
+
+    Leading system and developer messages are the system texts; a null, absent and empty list of tools are the same.
+
+    Raises:
+        DialectError: naming the JSON path.
+    """
+    body = as_object(body, "$")
+    messages = [_message(item, path) for item, path in objects(body.get("messages"), "$.messages")]
+    leading = next((at for at, message in enumerate(messages) if not _is_header(message)), len(messages))
+    return Request(
+        system=tuple(part.text for m in messages[:leading] for part in m.content if isinstance(part, TextBlock)),
+        tools=tuple(_tool(item, path) for item, path in objects(body.get("tools"), "$.tools")),
+        messages=tuple(messages[leading:]),
+        params={key: value for key, value in body.items() if key not in {"messages", "tools"}},
+    )
+
+
+def render_request(request: Request) -> dict[str, Json]:
+    """Return the chat completions body of ``request``. Parts that the dialect cannot say keep their neutral JSON."""
+    system = [{"role": "system", "content": text} for text in request.system]
+    body = {"messages": [*system, *(render_message(message) for message in request.messages)]}
+    tools = {"tools": [_render_tool(tool) for tool in request.tools]} if request.tools else {}
+    return request.params | body | tools
+
+
+# ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_header(message: Message) -> bool:
+    """Return whether a leading ``message`` is a plain system text."""
+    developer = message.extra in ({}, {"role": "developer"})
+    plain = all(isinstance(part, TextBlock) and not part.extra for part in message.content)
+    return message.role == "system" and developer and plain and bool(message.content)
+
+
+def _message(value: dict[str, Json], path: str) -> Message:
+    match value.get("role"):
+        case "system" | "user" as role:
+            return Message(role=role, content=_parts(value, path), extra=others(value, "role", "content"))
+        case "developer":
+            # Written back as it came: the member in ``extra`` wins over the neutral role.
+            return Message(role="system", content=_parts(value, path), extra=others(value, "content"))
+        case "assistant":
+            return _assistant(value, path)
+        case "tool":
+            call_id = as_text(value.get("tool_call_id"), f"{path}.tool_call_id")
+            result = ToolResultPart(call_id=call_id, content=_result_parts(value, path))
+            return Message(role="tool", content=(result,), extra=others(value, "role", "content", "tool_call_id"))
+        case role:
+            raise DialectError(f"{path}.role: {role!r} is none of system, developer, user, assistant, tool")
+
+
+def _assistant(value: dict[str, Json], path: str) -> Message:
+    thought = next((name for name in REASONING_NAMES if isinstance(value.get(name), str)), "")
+    reasoning = [ReasoningBlock(text=value[thought])] if thought else []
+    calls = [_call(item, at) for item, at in objects(value.get("tool_calls"), f"{path}.tool_calls")]
+    empty = {name for name in ("tool_calls", *REASONING_NAMES) if value.get(name, UNSET) is None}
+    return Message(
+        role="assistant",
+        content=(*reasoning, *_parts(value, path), *calls),
+        extra=others(value, "role", "content", "tool_calls", thought, *empty),
+    )
+
+
+def _call(value: dict[str, Json], path: str) -> Part:
+    function = value.get("function")
+    if value.get("type", "function") != "function" or not isinstance(function, dict) or others(function, *CALL_NAMES):
+        return OpaquePart(value=value)
+    return ToolCallBlock(
+        id=as_text(value.get("id"), f"{path}.id"),
+        name=as_text(function.get("name"), f"{path}.function.name"),
+        arguments=as_text(function.get("arguments"), f"{path}.function.arguments"),
+        extra=others(value, "id", "type", "function"),
+    )
+
+
+def _parts(value: Mapping[str, Json], path: str) -> tuple[Part, ...]:
+    """Return the parts of a message's ``content``: a string, an array, or nothing."""
+    content = value.get("content")
+    if isinstance(content, str):
+        return (TextBlock(text=content),)
+    return tuple(_part(item, at) for item, at in objects(as_list(content, f"{path}.content"), f"{path}.content"))
+
+
+def _result_parts(value: Mapping[str, Json], path: str) -> tuple[TextBlock | ImagePart | OpaquePart, ...]:
+    parts = _parts(value, path)
+    return tuple(part for part in parts if isinstance(part, (TextBlock, ImagePart, OpaquePart)))
+
+
+def _part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | OpaquePart:
+    if value.get("type") == "text" and isinstance(value.get("text"), str):
+        return TextBlock(text=value["text"], extra=others(value, "type", "text"))
+    if value.get("type") == "image_url" and isinstance(value.get("image_url"), dict):
+        return _image(value["image_url"], f"{path}.image_url")
+    return OpaquePart(value=value)
+
+
+def _image(value: dict[str, Json], path: str) -> ImagePart:
+    url = as_text(value.get("url"), f"{path}.url")
+    extra = others(value, "url")
+    inline = DATA_URL.fullmatch(url)
+    if inline:
+        return ImagePart(media_type=inline["type"], data=inline["data"], extra=extra)
+    return ImagePart(url=url, extra=extra)
+
+
+# ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_message(message: Message) -> dict[str, Json]:
+    """Return one message on the wire."""
+    if message.role == "tool":
+        return _render_result(message)
+    calls = [_render_call(part) for part in message.content if _is_call(part)]
+    thoughts = "".join(part.text for part in message.content if isinstance(part, ReasoningBlock))
+    said = [part for part in message.content if not _is_call(part) and not isinstance(part, ReasoningBlock)]
+    thought = any(isinstance(part, ReasoningBlock) for part in message.content)
+    content = None if message.role == "assistant" and not said else _render_parts(said)
+    return (
+        {"role": message.role, "content": content}
+        | ({"reasoning_content": thoughts} if thought else {})
+        | ({"tool_calls": calls} if calls else {})
+        | message.extra
+    )
+
+
+def _render_result(message: Message) -> dict[str, Json]:
+    result = next((part for part in message.content if isinstance(part, ToolResultPart)), None)
+    if result is None:
+        return {"role": "tool", "content": _render_parts(message.content)} | message.extra
+    return {"role": "tool", "tool_call_id": result.call_id, "content": _render_parts(result.content)} | message.extra
+
+
+def _is_call(part: Part) -> bool:
+    """Return whether ``part`` belongs into ``tool_calls``."""
+    if isinstance(part, OpaquePart):
+        return isinstance(part.value, dict) and ("function" in part.value or "custom" in part.value)
+    return isinstance(part, ToolCallBlock)
+
+
+def _render_call(part: Part) -> Json:
+    if not isinstance(part, ToolCallBlock):
+        return part.value if isinstance(part, OpaquePart) else None
+    function = {"name": part.name, "arguments": part.arguments}
+    return {"id": part.id, "type": "function", "function": function} | part.extra
+
+
+def _render_parts(parts: Sequence[Part]) -> Json:
+    """Return ``content``: a string where one plain text is all there is."""
+    if len(parts) == 1 and isinstance(parts[0], TextBlock) and not parts[0].extra:
+        return parts[0].text
+    return list(_each_part(parts))
+
+
+def _each_part(parts: Sequence[Part]) -> Iterator[Json]:
+    for part in parts:
+        match part:
+            case TextBlock():
+                yield {"type": "text", "text": part.text} | part.extra
+            case ImagePart():
+                url = part.url if part.url is not UNSET else f"data:{part.media_type};base64,{part.data}"
+                yield {"type": "image_url", "image_url": {"url": url} | part.extra}
+            case OpaquePart():
+                yield part.value
+            case ReasoningBlock():
+                yield {"type": "text", "text": part.text}
+            case ToolCallBlock() | ToolResultPart():
+                raise ValueError(f"a message of OpenAI chat holds no {type(part).__name__} here")
+
+
+# ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tool(value: dict[str, Json], path: str) -> Tool:
+    """Return a tool. One that is no plain function keeps the whole of its wire form in ``extra``."""
+    function = value.get("function")
+    if value.get("type") != "function" or not isinstance(function, dict) or others(value, "type", "function"):
+        inner = function if isinstance(function, dict) else value
+        return Tool(name=as_text(inner.get("name", value.get("type")), f"{path}.name"), extra=value)
+    return Tool(
+        name=as_text(function.get("name"), f"{path}.function.name"),
+        description=as_text(function.get("description"), f"{path}.function.description"),
+        input_schema=function.get("parameters", UNSET),
+        extra=others(function, "name", "description", "parameters"),
+    )
+
+
+def _render_tool(tool: Tool) -> dict[str, Json]:
+    if "type" in tool.extra:
+        return tool.extra
+    description = {"description": tool.description} if tool.description else {}
+    schema = {} if tool.input_schema is UNSET else {"parameters": tool.input_schema}
+    return {"type": "function", "function": {"name": tool.name} | description | schema | tool.extra}
+
+
+REASONING_NAMES = ("reasoning_content", "reasoning")
+CALL_NAMES = ("name", "arguments")
+DATA_URL = re.compile(r"data:(?P<type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
