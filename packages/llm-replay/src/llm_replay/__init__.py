@@ -1,0 +1,23 @@
+"""A recorded session, told again: derive the script, bind live calls to it, prove it consumed."""
+
+from llm_replay.derive import Script, Unfinished, demand_finished, derive_calls, derive_replay_script, derive_scripts
+from llm_replay.errors import FixtureError
+from llm_replay.override import apply_override, parse_override
+from llm_replay.session_log import Event, SessionLog, check_live, format_fixture, parse_log
+
+__all__ = [
+    "Event",
+    "FixtureError",
+    "Script",
+    "SessionLog",
+    "Unfinished",
+    "apply_override",
+    "check_live",
+    "demand_finished",
+    "derive_calls",
+    "derive_replay_script",
+    "derive_scripts",
+    "format_fixture",
+    "parse_log",
+    "parse_override",
+]
