@@ -1,0 +1,114 @@
+"""A provider over HTTP: renders the request in its dialect, decodes the answer as it streams in.
+
+The client is httpcore, the engine under httpx: it does connections, TLS and proxies at a third of the import time.
+Imported with the first model call, never at start.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from urllib.parse import urlsplit
+
+import httpcore
+import msgspec
+from llm_dialects.chunks import Finish, StreamChunk
+from llm_dialects.dialect import Dialect, DialectError
+from llm_dialects.dialects import DIALECTS
+from llm_dialects.errors import classify
+from llm_dialects.requests import Request
+
+from acp_agent import __version__
+from acp_agent.config import ModelConfig
+from acp_agent.errors import ModelError
+
+
+class HttpModel:
+    """The configured provider; a ``Model``."""
+
+    def __init__(self, config: ModelConfig, environment: Mapping[str, str]) -> None:
+        self._dialect: Dialect = DIALECTS[config.dialect]
+        base = environment.get(config.base_url_env) or config.base_url
+        self._url = base.rstrip("/") + self._dialect.endpoints[0]
+        self._key_name = config.api_key_env
+        self._key = environment.get(config.api_key_env, "")
+        self._timeout = {"connect": 30.0, "write": 30.0, "pool": None, "read": config.silence_seconds}
+        self._pool = httpcore.AsyncConnectionPool(proxy=proxy_for(self._url, environment))
+
+    async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
+        """Send the request; yield chunks as the body arrives."""
+        if self._key_name and not self._key:
+            raise ModelError("AUTH", f"no API key: the environment variable {self._key_name} is not set")
+        with told_as_model_errors():
+            async with self._pool.stream(
+                "POST",
+                self._url,
+                headers=self._headers(session_key),
+                content=msgspec.json.encode(self._dialect.render_request(request)),
+                extensions={"timeout": self._timeout},
+            ) as response:
+                if response.status >= 300:
+                    refusal = classify(response.status, await response.aread())
+                    raise ModelError(refusal.code, refusal.message, refusal.status)
+                async with aclosing(decoded(self._dialect, response.aiter_stream())) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+    def _headers(self, session_key: str) -> list[tuple[str, str]]:
+        return [
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream"),
+            ("user-agent", f"acp-agent/{__version__}"),
+            ("x-session-id", session_key),
+            *((name, value.format(key=self._key)) for name, value in CREDENTIALS[self._dialect.name]),
+        ]
+
+
+async def decoded(dialect: Dialect, body: AsyncIterator[bytes]) -> AsyncGenerator[StreamChunk, None]:
+    """Yield the chunks of a streamed answer; a body that ends before its ``Finish`` was cut off."""
+    decoder = dialect.decoder()
+    finished = False
+    async for data in body:
+        for chunk in decoder.feed(data):
+            finished = finished or isinstance(chunk, Finish)
+            yield chunk
+    for chunk in decoder.close():
+        finished = finished or isinstance(chunk, Finish)
+        yield chunk
+    if not finished:
+        raise ModelError("STREAM_CLOSED", "the provider ended the stream before the answer was complete")
+
+
+@contextmanager
+def told_as_model_errors() -> Iterator[None]:
+    """Turn the client's and the decoder's exceptions into ``ModelError``."""
+    try:
+        yield
+    except httpcore.TimeoutException as error:
+        raise ModelError("TIMEOUT", f"the provider did not answer in time ({type(error).__name__})") from error
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
+        raise ModelError("STREAM_CLOSED", f"connection lost: {error or type(error).__name__}") from error
+    except (httpcore.UnsupportedProtocol, ValueError) as error:
+        code = "SERVER_ERROR" if isinstance(error, DialectError) else "INVALID_REQUEST"
+        raise ModelError(code, str(error)) from error
+
+
+def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore.Proxy | None:
+    """Return the proxy that ``HTTPS_PROXY`` / ``HTTP_PROXY`` / ``ALL_PROXY`` name for ``url``, ``NO_PROXY`` heeded."""
+    parts = urlsplit(url)
+    variables = {name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy")}
+    proxy = variables.get(f"{parts.scheme}_proxy") or variables.get("all_proxy")
+    host = parts.hostname or ""
+    spared = [name.strip().lstrip(".").lower() for name in variables.get("no_proxy", "").split(",") if name.strip()]
+    bypassed = host in LOOPBACK or any(name == "*" or f".{host}".endswith(f".{name}") for name in spared)
+    return httpcore.Proxy(proxy) if proxy and not bypassed else None
+
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+CREDENTIALS: dict[str, tuple[tuple[str, str], ...]] = {
+    "openai-chat": (("authorization", "Bearer {key}"),),
+    "anthropic-messages": (("x-api-key", "{key}"), ("anthropic-version", "2023-06-01")),
+}
