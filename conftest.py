@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+# The workspace tests this very file, and the harness its plugin, by running pytest on small suites.
+pytest_plugins = ["pytester"]
+
 ALLOWED = ("windows only:", "posix only:", "linux only:", "macos only:")
 
 

@@ -26,8 +26,8 @@ from ci.lockfile import parse_lock
 from ci.projects import ROOT, UV_OFFLINE, offline, projects, registry
 
 INDEX_TABLE = re.compile(r"^\[\[tool\.uv\.index\]\]\n(?:(?!\[).*\n)*", re.MULTILINE)
-REGISTRY_URL = re.compile(r'registry = "[a-z]+://[^"]*"')
-ARTEFACT_URL = re.compile(r'url = "[a-z]+://[^"]*/([^/"#]+)(?:#[^"]*)?"')
+REGISTRY = re.compile(r'registry = "[^"]*"')
+ARTEFACT = re.compile(r'\{ (?:url|path) = "(?:[^"]*/)?([^/"#]+)(?:#[^"]*)?", hash = ')
 
 CLOSURE_HEAD = "# Written by `nox -s lock`: what this session installs, on any platform.\n"
 TOOLS_HEAD = "# Written by `nox -s lock` from the group `tools`: what ci/bootstrap.py installs into .tools/.\n"
@@ -89,8 +89,8 @@ def hide_wheelhouse(pyproject: Path) -> None:
 
 def host_free(text: str, registry_path: str) -> str:
     """The lock with the registry a folder and each artefact a file name in it; raises LockError if a URL is left."""
-    text = REGISTRY_URL.sub(f'registry = "{registry_path}"', text)
-    text = ARTEFACT_URL.sub(lambda match: f'path = "{unquote(match[1])}"', text)
+    text = REGISTRY.sub(f'registry = "{registry_path}"', text)
+    text = ARTEFACT.sub(lambda match: f'{{ path = "{unquote(match[1])}", hash = ', text)
     for number, line in enumerate(text.splitlines(), 1):
         if "://" in line:
             raise LockError(

@@ -26,7 +26,7 @@ from ci.projects import ROOT, projects, registry
 RELOCK = "nox -s lock"
 SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 FILE_NAME = re.compile(r"[A-Za-z0-9][\w.+!-]*")
-PIN = re.compile(r"^([a-z0-9-]+)==([^ ;\\]+)", re.MULTILINE)
+PIN = re.compile(r"^([a-z0-9-]+)==([^\s;\\]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
