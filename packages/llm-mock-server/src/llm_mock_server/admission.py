@@ -1,0 +1,156 @@
+"""What a request is: a model call for the responder, a side request or a mistake answered here. Pure."""
+
+from collections.abc import Mapping
+
+from llm_dialects.actions import Reply
+from llm_dialects.chunks import Json
+from llm_dialects.dialect import Dialect
+from llm_dialects.errors import ProviderError
+from llm_dialects.wire import decode_json
+from msgspec import Struct
+
+from llm_mock_server.answer import failure_reply
+from llm_mock_server.http1 import Headers, RawRequest, Refused, header, split_target
+
+
+class HttpRequest(Struct, frozen=True):
+    """A model call, as the responder sees it.
+
+    Attributes:
+        path: The whole path; ``prefix`` is what stood before the dialect's endpoint (a gateway's mount point, ``/v1``).
+        query: What follows the ``?``, or "".
+        headers: As sent, names in lower case.
+        body: As sent; ``json`` is the object it holds.
+        dialect: Name of the dialect whose endpoint was called.
+        number: Place among the server's model calls in order of arrival, from 0.
+    """
+
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
+    dialect: str
+    json: dict[str, Json]
+    number: int
+    prefix: str = ""
+
+
+class Call(Struct, frozen=True):
+    """A well-formed model call; ``prefix`` and ``json`` as in ``HttpRequest``."""
+
+    dialect: Dialect
+    prefix: str
+    json: dict[str, Json]
+
+
+class Side(Struct, frozen=True):
+    """A request a provider answers beside its model."""
+
+    dialect: Dialect
+    reply: Reply
+
+
+class Rejected(Struct, frozen=True):
+    """A mistake of the client's, with the answer it gets."""
+
+    dialect: Dialect
+    reply: Reply
+
+
+Admission = Call | Side | Rejected
+
+
+def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None) -> Admission:
+    """Say what ``raw`` is. ``api_key``, where given, is the only key that is let in."""
+    path, _ = split_target(raw.target)
+    endpoint = find_endpoint(path, dialects)
+    if endpoint is None:
+        return beside_the_model(raw, path, dialects, api_key)
+    dialect, prefix = endpoint
+    if raw.method != "POST":
+        message = f"{raw.method} is not allowed on {path}, use POST"
+        return rejected(dialect, "INVALID_REQUEST", message, 405, (("allow", "POST"),))
+    if api_key is not None and dialect.api_key(dict(raw.headers)) != api_key:
+        return wrong_key(dialect)
+    return read_call(raw, dialect, prefix)
+
+
+def admit_refused(refused: Refused, dialects: Mapping[str, Dialect]) -> Rejected:
+    """Return the answer to what the HTTP parser could not take."""
+    code = "REQUEST_TOO_LARGE" if refused.status == 413 else "INVALID_REQUEST"
+    return rejected(likely_dialect(refused.request, dialects), code, refused.message, refused.status)
+
+
+def likely_dialect(raw: RawRequest, dialects: Mapping[str, Dialect]) -> Dialect:
+    """Return the dialect a client speaks: told by the endpoint it called, by its headers, else the first one."""
+    endpoint = find_endpoint(split_target(raw.target)[0], dialects)
+    if endpoint is not None:
+        return endpoint[0]
+    for name, told in HEADER_TELLS.items():
+        if told in dialects and header(raw.headers, name) is not None:
+            return dialects[told]
+    return next(iter(dialects.values()))
+
+
+def find_endpoint(path: str, dialects: Mapping[str, Dialect]) -> tuple[Dialect, str] | None:
+    """Return the dialect whose endpoint ``path`` ends with, and what stands before it; the longest endpoint wins."""
+    best: tuple[Dialect, str] | None = None
+    for dialect in dialects.values():
+        for endpoint in dialect.endpoints:
+            if path.endswith(endpoint) and (best is None or len(path) - len(endpoint) < len(best[1])):
+                best = dialect, path[: len(path) - len(endpoint)]
+    return best
+
+
+def beside_the_model(
+    raw: RawRequest, path: str, dialects: Mapping[str, Dialect], api_key: str | None
+) -> Side | Rejected:
+    """Answer a request that calls no model. It needs no key, but must not show a wrong one."""
+    likely = likely_dialect(raw, dialects)
+    body = read_json(raw.body)
+    for dialect in (likely, *(other for other in dialects.values() if other is not likely)):
+        reply = dialect.side_reply(raw.method, path, body=body)
+        if reply is not None:
+            shown = dialect.api_key(dict(raw.headers))
+            return wrong_key(dialect) if api_key is not None and shown not in (None, api_key) else Side(dialect, reply)
+    known = ", ".join(f"...{endpoint}" for dialect in dialects.values() for endpoint in dialect.endpoints)
+    return rejected(likely, "NOT_FOUND", f"no such path: {raw.method} {path}; model calls go to {known}", 404)
+
+
+def read_call(raw: RawRequest, dialect: Dialect, prefix: str) -> Call | Rejected:
+    """Read the body of a model call."""
+    coding = header(raw.headers, "content-encoding")
+    if coding not in (None, "", "identity"):
+        return rejected(dialect, "INVALID_REQUEST", f"the body's content-encoding {coding} is not understood", 415)
+    value = read_json(raw.body)
+    if isinstance(value, dict):
+        return Call(dialect, prefix, value)
+    what = "not a JSON object" if raw.body else "empty"
+    return rejected(dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what}", 400)
+
+
+def read_json(body: bytes) -> Json:
+    """Return the JSON value of a body, None where it is none (or is deeper than anyone may nest)."""
+    try:
+        return decode_json(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def wrong_key(dialect: Dialect) -> Rejected:
+    """Return the answer to a missing or wrong key."""
+    return rejected(dialect, "AUTH", "the API key is missing or wrong", 401)
+
+
+def rejected(dialect: Dialect, code: str, message: str, status: int, headers: Headers = ()) -> Rejected:
+    """Return a rejection in the dialect's words."""
+    return Rejected(dialect, failure_reply(dialect, ProviderError(code, message, status), headers))
+
+
+# A header only one provider's clients send -> its dialect.
+HEADER_TELLS = {
+    "anthropic-version": "anthropic-messages",
+    "x-api-key": "anthropic-messages",
+    "x-goog-api-key": "gemini",
+}

@@ -1,0 +1,96 @@
+"""What a script entry looks like on the wire: chunks, failures and silence become actions in a dialect. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+from llm_dialects.actions import Action, Body, Head, Reset, Stall
+from llm_dialects.chunks import StreamChunk
+from llm_dialects.dialect import Answer, Dialect, is_streamed
+from llm_dialects.entries import Chunks, Entry, Hang, Throw
+from llm_dialects.errors import ProviderError, failure_in, status_of
+from llm_dialects.requests import Request
+from msgspec import UNSET
+
+EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control", "no-cache")))
+"""The head of a streamed answer."""
+
+
+def entry_reply(
+    dialect: Dialect, request: Request, entry: Entry, answer: Answer, on_ready: Callable[[], None] | None = None
+) -> Iterator[Action]:
+    """Yield the actions that answer ``request`` with ``entry``, streamed or whole as the request asks.
+
+    ``on_ready`` is called once a ``Hang`` has said all it will say, before the silence.
+    """
+    match entry:
+        case Chunks():
+            yield from chunks_reply(dialect, request, entry.chunks, answer)
+        case Throw():
+            yield from throw_reply(dialect, request, entry, answer)
+        case Hang():
+            yield from hang_reply(dialect, request, entry, answer, on_ready)
+        case _:
+            assert_never(entry)
+
+
+def chunks_reply(dialect: Dialect, request: Request, chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[Action]:
+    """Yield an answer: one ``Body`` per event of a stream, or one message.
+
+    A failure that the chunks finish with is an error event of the stream; a message has no place for it and becomes an
+    HTTP error.
+    """
+    if is_streamed(request):
+        yield from stream_prefix(dialect, chunks, answer)
+        return
+    failure = failure_in(chunks)
+    if failure is None:
+        yield from whole(200, dialect.encode_message(chunks, answer))
+    else:
+        yield from failure_reply(dialect, failure)
+
+
+def throw_reply(dialect: Dialect, request: Request, entry: Throw, answer: Answer) -> Iterator[Action]:
+    """Yield a failure: an HTTP error, or what was said before it and then the dialect's error event.
+
+    A connection that is lost in the middle ends without the stream's end and not with a reset, which may overtake
+    what was said before it.
+    """
+    error = ProviderError(entry.code, entry.message, None if entry.status is UNSET else entry.status)
+    begun = bool(entry.chunks) or entry.accepted is True
+    if not begun or not is_streamed(request):
+        yield from failure_reply(dialect, error)
+        return
+    yield from stream_prefix(dialect, entry.chunks, answer)
+    yield Reset("fin") if status_of(error) is None else Body(dialect.error_event(error))
+
+
+def hang_reply(
+    dialect: Dialect, request: Request, entry: Hang, answer: Answer, on_ready: Callable[[], None] | None
+) -> Iterator[Action]:
+    """Yield the beginning of an answer and then silence; a message that is not streamed does not even begin."""
+    if is_streamed(request):
+        yield from stream_prefix(dialect, entry.chunks, answer)
+    if on_ready is not None:
+        on_ready()
+    yield Stall()
+
+
+def failure_reply(
+    dialect: Dialect, error: ProviderError, headers: tuple[tuple[str, str], ...] = ()
+) -> tuple[Action, ...]:
+    """Return an HTTP error in the dialect's words, or a reset where the code has no status."""
+    status = status_of(error)
+    return (Reset("rst"),) if status is None else whole(status, dialect.error_body(error), headers)
+
+
+def whole(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> tuple[Action, ...]:
+    """Return a JSON response of known length."""
+    length = ("content-length", str(len(body)))
+    return Head(status, (("content-type", "application/json"), length, *headers)), Body(body)
+
+
+def stream_prefix(dialect: Dialect, chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[Action]:
+    """Yield the head of a stream and its events."""
+    yield EVENT_STREAM
+    for event in dialect.encode_stream(chunks, answer):
+        yield Body(event)

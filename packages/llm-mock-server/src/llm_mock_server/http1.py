@@ -1,0 +1,270 @@
+"""HTTP/1.1 as values: bytes from a client become requests, heads and pieces of an answer become bytes. No IO.
+
+The grammar is httptools' (llhttp); what this module adds is what a server under abuse needs: bounds on everything a
+client can make it keep, and a verdict for what cannot be taken, so that the caller only ever sees whole requests.
+"""
+
+from functools import lru_cache
+from typing import Literal
+
+import httptools
+from llm_dialects.actions import Head
+from msgspec import Struct
+
+Headers = tuple[tuple[str, str], ...]
+"""Header fields in the order sent; names in lower case."""
+
+
+class RawRequest(Struct, frozen=True):
+    """One whole request. ``target`` is the path and the query; ``keep_alive`` is the client's wish."""
+
+    method: str
+    target: str
+    headers: Headers
+    body: bytes
+    keep_alive: bool = True
+    http10: bool = False
+
+
+class ContinueWanted(Struct, frozen=True):
+    """The client sent ``Expect: 100-continue`` and holds its body back."""
+
+
+class Refused(Struct, frozen=True):
+    """What came is no request to be taken: answer ``status`` and close. ``request`` holds as much as was understood."""
+
+    status: int
+    message: str
+    request: RawRequest
+
+
+Event = RawRequest | ContinueWanted | Refused
+
+
+class RequestParser:
+    """Bytes in, events out, however the bytes are cut. After a ``Refused``, or a request that does not keep the
+    connection alive, everything else is ignored.
+
+    Args:
+        max_body: Bytes of one body, decoded from its chunks; more is refused with 413.
+        max_head: Bytes of a head, of trailers, or of anything else that is not body; more is refused with 431.
+    """
+
+    def __init__(self, max_body: int, max_head: int) -> None:
+        self._max_body = max_body
+        self._max_head = max_head
+        self._events: list[Event] = []
+        self._done = False
+        self._unproductive = 0  # bytes since a body byte or a message's end
+        self._restart()
+
+    def feed(self, data: bytes) -> list[Event]:
+        """Return what ``data`` completes."""
+        if self._done:
+            return []
+        self._events = []
+        self._unproductive += len(data)
+        self._parse(data)
+        if self._unproductive > self._max_head:
+            self._refuse(431, f"the head is larger than {self._max_head} bytes")
+        return self._events
+
+    @property
+    def partial(self) -> RawRequest | None:
+        """The request whose head has come and whose body has not come whole, or None."""
+        return self._request() if self._in_body and not self._done else None
+
+    # ── httptools' callbacks ────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_message_begin(self) -> None:
+        """Forget the last request."""
+        self._target = b""
+        self._headers: list[tuple[str, str]] = []
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._in_body = False
+
+    def on_url(self, url: bytes) -> None:
+        """Take more of the request target."""
+        self._target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header field; trailers are dropped."""
+        if not self._in_body:
+            self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        """Judge the head before the body comes."""
+        self._in_body = True
+        announced = self._header("content-length")
+        if announced.isdecimal() and int(announced) > self._max_body:
+            self._refuse_size()
+        elif self._header("expect").lower() == "100-continue":
+            self._events.append(ContinueWanted())
+
+    def on_body(self, body: bytes) -> None:
+        """Take more of the body."""
+        self._unproductive = 0
+        self._size += len(body)
+        if self._size > self._max_body:
+            self._refuse_size()
+        elif not self._done:
+            self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        """Hand out the request."""
+        self._unproductive = 0
+        if self._done or self._declines_upgrade():
+            return
+        request = self._request()
+        self._events.append(request)
+        self._in_body = False
+        self._done = not request.keep_alive
+
+    # ── Helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _restart(self) -> None:
+        self._parser = httptools.HttpRequestParser(self)
+        self.on_message_begin()
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if not self._done:
+                rest = data[upgrade.args[0] :]
+                head = self._head_without_upgrade()
+                self._restart()
+                self._parse(head + rest)
+        except httptools.HttpParserError as error:
+            self._refuse(400, f"not HTTP/1.1: {error}")
+
+    def _declines_upgrade(self) -> bool:
+        """Some clients offer HTTP/2 with every plain request. A server may ignore the offer; httptools takes it, and
+        the body for another protocol, so the head is parsed again without its ``connection`` header.
+        """
+        return self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT"
+
+    def _head_without_upgrade(self) -> bytes:
+        lines = [f"{self._parser.get_method().decode('latin-1')} {self._target.decode('latin-1')} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self._headers if name != "connection"]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def _request(self) -> RawRequest:
+        version = self._parser.get_http_version()
+        return RawRequest(
+            method=(self._parser.get_method() or b"").decode("latin-1"),
+            target=origin_form(self._target.decode("latin-1")),
+            headers=tuple(self._headers),
+            body=b"".join(self._pieces),
+            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
+            http10=version == "1.0",
+        )
+
+    def _header(self, name: str) -> str:
+        return header(self._headers, name) or ""
+
+    def _refuse_size(self) -> None:
+        self._refuse(413, f"the body is larger than {self._max_body} bytes")
+
+    def _refuse(self, status: int, message: str) -> None:
+        if not self._done:
+            self._pieces = []
+            self._done = True
+            self._events.append(Refused(status, message, self._request()))
+
+
+def header(headers: Headers | list[tuple[str, str]], name: str) -> str | None:
+    """Return the first value of the header ``name`` (given in lower case), or None."""
+    for key, value in headers:
+        if key.lower() == name:
+            return value
+    return None
+
+
+def origin_form(target: str) -> str:
+    """Return the path and query of a request target, which a client that takes us for a proxy sends as a whole URL."""
+    _, found, rest = target.partition("://")
+    if not found or target.startswith("/"):
+        return target
+    return "/" + rest.partition("/")[2]
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the path and the query of a request target."""
+    path, _, query = target.partition("?")
+    return path, query
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Framing = Literal["length", "chunked", "close", "none"]
+"""How a client finds the body's end: by its announced length, by the last chunk, by our closing, or there is none."""
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+def framing(head: Head, request: RawRequest) -> Framing:
+    """Return how the body under ``head`` is framed in answer to ``request``."""
+    if request.method == "HEAD" or head.status in (204, 304):
+        return "none"
+    if header(head.headers, "content-length") is not None:
+        return "length"
+    return "close" if request.http10 else "chunked"
+
+
+@lru_cache(maxsize=256)
+def encode_head(head: Head, frame: Framing, connection: str | None) -> bytes:
+    """Return the bytes of ``head``; ``connection`` is that header's value, None where the protocol's default holds.
+
+    There is no ``date`` and no ``server`` header: the same actions are the same bytes.
+
+    Raises:
+        ValueError: a header that would break out of its line.
+    """
+    lines = [f"HTTP/1.1 {head.status} {REASONS.get(head.status, 'Unknown')}"]
+    lines += [f"{name}: {value}" for name, value in head.headers]
+    if frame == "chunked" and header(head.headers, "transfer-encoding") is None:
+        lines.append("transfer-encoding: chunked")
+    if connection is not None and header(head.headers, "connection") is None:
+        lines.append(f"connection: {connection}")
+    if any("\r" in line or "\n" in line for line in lines):
+        raise ValueError(f"a header of {head} holds a line break")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def encode_chunk(data: bytes) -> bytes:
+    """Return ``data`` (not empty: that would be the last chunk) as one chunk of a chunked body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+REASONS = {
+    200: "OK",
+    201: "Created",
+    202: "Accepted",
+    204: "No Content",
+    301: "Moved Permanently",
+    302: "Found",
+    304: "Not Modified",
+    307: "Temporary Redirect",
+    308: "Permanent Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    402: "Payment Required",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    408: "Request Timeout",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+    529: "Overloaded",
+}

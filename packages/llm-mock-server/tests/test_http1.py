@@ -1,0 +1,203 @@
+"""The HTTP grammar as values: whole, byte by byte, with a tail, and everything a client can get wrong."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llm_dialects.actions import Head
+from llm_mock_server.http1 import (
+    ContinueWanted,
+    Event,
+    RawRequest,
+    Refused,
+    RequestParser,
+    encode_chunk,
+    encode_head,
+    framing,
+    origin_form,
+)
+
+MAX_BODY = 1000
+MAX_HEAD = 500
+
+
+def parse(pieces: Iterable[bytes]) -> list[Event]:
+    parser = RequestParser(MAX_BODY, MAX_HEAD)
+    return [event for piece in pieces for event in parser.feed(piece)]
+
+
+def cuts(data: bytes) -> list[list[bytes]]:
+    """``data`` whole, byte by byte, and in two at every place."""
+    halves = [[data[:at], data[at:]] for at in range(1, len(data))]
+    return [[data], [data[at : at + 1] for at in range(len(data))], *halves]
+
+
+def check_requests(data: bytes, *expected: Event) -> None:
+    for pieces in cuts(data):
+        assert parse(pieces) == list(expected)
+
+
+PLAIN = RawRequest("GET", "/v1/models?limit=2", (("host", "h"),), b"")
+POST = RawRequest("POST", "/chat/completions", (("content-length", "5"),), b"h\xc3\xa9\xff!")
+CHUNKED = RawRequest("POST", "/m", (("transfer-encoding", "chunked"),), b"hello world")
+
+REQUESTS = {
+    "no body": (b"GET /v1/models?limit=2 HTTP/1.1\r\nHost: h\r\n\r\n", PLAIN),
+    "a length": (b"POST /chat/completions HTTP/1.1\r\nContent-Length: 5\r\n\r\nh\xc3\xa9\xff!", POST),
+    "an empty body": (
+        b"POST /m HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        RawRequest("POST", "/m", (("content-length", "0"),), b""),
+    ),
+    "chunks and trailers": (
+        b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=1\r\n world\r\n0\r\nA: x\r\n\r\n",
+        CHUNKED,
+    ),
+    "a proxy's form": (b"GET http://h:1/a?b=c://d HTTP/1.1\r\n\r\n", RawRequest("GET", "/a?b=c://d", (), b"")),
+    "HTTP/1.0": (b"GET / HTTP/1.0\r\n\r\n", RawRequest("GET", "/", (), b"", keep_alive=False, http10=True)),
+    "an offer of HTTP/2": (
+        b"POST /m HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi",
+        RawRequest("POST", "/m", (("upgrade", "h2c"), ("content-length", "2")), b"hi"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_is_the_same_however_it_is_cut(name):
+    data, expected = REQUESTS[name]
+    check_requests(data, expected)
+
+
+@pytest.mark.parametrize("name", [name for name in REQUESTS if name != "HTTP/1.0"])
+def test_what_follows_a_request_is_the_next_one(name):
+    data, expected = REQUESTS[name]
+    check_requests(data + REQUESTS["no body"][0], expected, PLAIN)
+
+
+def test_nothing_is_taken_after_a_request_that_closes():
+    data = b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"
+    check_requests(data + data, RawRequest("GET", "/a", (("connection", "close"),), b"", keep_alive=False))
+
+
+def test_a_tunnel_is_not_dug():
+    check_requests(b"CONNECT a:1 HTTP/1.1\r\n\r\n\x16\x03", RawRequest("CONNECT", "a:1", (), b"", keep_alive=False))
+
+
+def test_a_client_that_waits_for_a_sign_is_told_to_go_on_before_its_body():
+    head = b"POST /m HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
+    request = RawRequest("POST", "/m", (("expect", "100-Continue"), ("content-length", "2")), b"hi")
+    check_requests(head + b"hi", ContinueWanted(), request)
+    assert parse([head]) == [ContinueWanted()]
+
+
+def check_refused(data: bytes, status: int, target: str) -> None:
+    for pieces in cuts(data):
+        (refused,) = parse(pieces)
+        assert isinstance(refused, Refused)
+        assert (refused.status, refused.request.target) == (status, target)
+
+
+REFUSED = {
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01", 400, ""),
+    "not HTTP": (b"hello there\r\n\r\n", 400, ""),
+    "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "*"),
+    "a length that is none": (b"POST /m HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "/m"),
+    "two kinds of length": (b"POST /m HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "/m"),
+    "a chunk size that is none": (b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "/m"),
+    "too long a length": (b"POST /m HTTP/1.1\r\nContent-Length: 1001\r\n\r\n", 413, "/m"),
+    "too many chunks": (
+        b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + b"fb\r\n"
+        + b"x" * 251
+        + b"\r\n"
+        + b"2ee\r\n"
+        + b"x" * 750,
+        413,
+        "/m",
+    ),
+    "too long a head": (b"GET /m HTTP/1.1\r\nX: " + b"x" * 600, 431, "/m"),
+    "too many headers": (b"GET /m HTTP/1.1\r\n" + b"X: 1\r\n" * 100, 431, "/m"),
+    "too many trailers": (b"GET /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: 1\r\n" * 100, 431, "/m"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_taken_is_refused_once(name):
+    check_refused(*REFUSED[name])
+
+
+def test_a_body_of_exactly_the_limit_is_taken():
+    (request,) = parse([b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n", b"x" * 1000])
+    assert isinstance(request, RawRequest)
+    assert len(request.body) == 1000
+
+
+def test_a_request_cut_short_is_seen_as_partial():
+    parser = RequestParser(MAX_BODY, MAX_HEAD)
+    parser.feed(b"POST /m HTTP/1.1\r\nTransfer-")
+    assert parser.partial is None
+    parser.feed(b"Encoding: chunked\r\n\r\n5\r\nhel")
+    partial = parser.partial
+    assert partial is not None
+    assert (partial.method, partial.target, partial.body) == ("POST", "/m", b"hel")
+    parser.feed(b"lo\r\n0\r\n\r\n")
+    assert parser.partial is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=300), st.lists(st.integers(0, 299)))
+def test_any_bytes_end_in_events_or_nothing(data, places):
+    marks = sorted({0, len(data), *(place for place in places if place < len(data))})
+    parse(data[begin:end] for begin, end in pairwise(marks))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.binary(min_size=1, max_size=20), max_size=5))
+def test_what_is_sent_in_chunks_is_read_from_chunks(pieces):
+    head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    (request,) = parse([head + b"".join(encode_chunk(piece) for piece in pieces) + b"0\r\n\r\n"])
+    assert isinstance(request, RawRequest)
+    assert request.body == b"".join(pieces)
+
+
+GET = RawRequest("GET", "/", (), b"")
+OLD = RawRequest("GET", "/", (), b"", http10=True)
+HEAD = RawRequest("HEAD", "/", (), b"")
+LENGTH = (("Content-Length", "3"),)
+
+FRAMINGS = [
+    (Head(200), GET, "chunked"),
+    (Head(200, LENGTH), GET, "length"),
+    (Head(200), OLD, "close"),
+    (Head(200, LENGTH), OLD, "length"),
+    (Head(200, LENGTH), HEAD, "none"),
+    (Head(204), GET, "none"),
+]
+
+
+@pytest.mark.parametrize(("head", "request_", "expected"), FRAMINGS)
+def test_framing(head, request_, expected):
+    assert framing(head, request_) == expected
+
+
+HEADS = [
+    (Head(200), "chunked", None, b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"),
+    (Head(529, (("a", "1"),)), "none", "close", b"HTTP/1.1 529 Overloaded\r\na: 1\r\nconnection: close\r\n\r\n"),
+    (Head(299, (("Connection", "x"),)), "none", "close", b"HTTP/1.1 299 Unknown\r\nConnection: x\r\n\r\n"),
+]
+
+
+@pytest.mark.parametrize(("head", "frame", "connection", "expected"), HEADS)
+def test_encode_head(head, frame, connection, expected):
+    assert encode_head(head, frame, connection) == expected
+
+
+def test_a_header_cannot_break_out_of_its_line():
+    with pytest.raises(ValueError, match="line break"):
+        encode_head(Head(200, (("a", "1\r\nb: 2"),)), "none", None)
+
+
+@pytest.mark.parametrize(("target", "expected"), [("/a", "/a"), ("/a://b", "/a://b"), ("http://h/a", "/a"), ("*", "*")])
+def test_origin_form(target, expected):
+    assert origin_form(target) == expected
