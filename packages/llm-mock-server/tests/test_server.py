@@ -1,0 +1,468 @@
+"""The server on real sockets, asked by a client that says exactly what a test wants said."""
+
+import asyncio
+import json
+import socket
+import threading
+
+import pytest
+from llm_dialects.actions import Body, Head, Pause, Reset, Stall
+from llm_dialects.dialect import DialectError
+from llm_mock_server.server import serve, url_of
+from llm_mock_server.threaded import serve_in_thread
+
+HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+ONE = b"3\r\none\r\n"
+TWO = b"3\r\ntwo\r\n"
+LAST = b"0\r\n\r\n"
+CHAT = "/v1/chat/completions"
+
+
+def one_two(http):
+    return [Head(200), Body(b"one"), Body(b"two")]
+
+
+def outcomes(server):
+    return [captured.outcome for captured in server.requests]
+
+
+def test_a_body_is_on_the_wire_before_the_next_is_drawn(dial, post):
+    """In lockstep: the client reads each body whole before the reply may go on."""
+    loops, go_on = [], asyncio.Event()
+
+    async def reply(http):
+        loops.append(asyncio.get_running_loop())
+        yield Head(200)
+        for _ in range(20):
+            yield Body(b"one")
+            await go_on.wait()
+            go_on.clear()
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD)
+        for _ in range(20):
+            assert client.socket.recv(1000) == ONE
+            loops[0].call_soon_threadsafe(go_on.set)
+        client.expect(LAST)
+
+
+def test_a_reset_is_a_reset(dial, post):
+    with serve_in_thread(lambda http: [Head(200), Body(b"one"), Reset("rst")]) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + ONE)
+        with pytest.raises(ConnectionResetError):
+            client.socket.recv(1000)
+        assert outcomes(server) == ["reset"]
+
+
+def test_a_reset_before_the_head(dial, post):
+    with serve_in_thread(lambda http: [Reset("rst")]) as server:
+        client = dial(server.url)
+        client.send(post())
+        with pytest.raises(ConnectionResetError):
+            client.socket.recv(1000)
+
+
+def test_a_fin_ends_the_stream_without_its_terminator(dial, post):
+    with serve_in_thread(lambda http: [Head(200), Body(b"one"), Reset("fin")]) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + ONE)
+        client.expect_end()
+        assert outcomes(server) == ["reset"]
+
+
+def test_a_fin_is_none_the_less_one_when_the_client_has_more_to_say(dial, post):
+    """Closing on unread bytes would send a reset."""
+    with serve_in_thread(lambda http: [Head(200), Body(b"one"), Reset("fin")]) as server:
+        client = dial(server.url)
+        client.send(post() + post() * 200)
+        client.expect(HEAD + ONE)
+        client.expect_end()
+        assert outcomes(server) == ["reset"]
+
+
+def test_a_stall_ends_when_the_client_goes(dial, post):
+    with serve_in_thread(lambda http: [Head(200), Body(b"one"), Stall()]) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + ONE)
+        assert server.in_flight == 1
+        client.close()
+        server.wait(lambda: outcomes(server) == ["stalled"])
+        assert server.in_flight == 0
+
+
+def test_closing_frees_whoever_is_stalled_and_is_done_twice_as_well_as_once(post):
+    async def scene():
+        async with serve(lambda http: [Head(200), Stall()]) as server:
+            reader, writer = await asyncio.open_connection(*server.url.removeprefix("http://").split(":"))
+            writer.write(post())
+            assert await reader.readexactly(len(HEAD)) == HEAD
+            await server.aclose()
+            assert await reader.read() == b""
+            writer.close()
+            await server.aclose()
+            assert outcomes(server) == ["stalled"]
+            assert server.in_flight == 0
+
+    asyncio.run(scene())
+
+
+def test_closing_in_the_middle_says_who_closed(dial, post):
+    with serve_in_thread(lambda http: [Head(200), Pause(3600)]) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD)
+    assert outcomes(server) == ["server_closed"]
+    client.expect_end()
+
+
+def test_a_connection_is_kept_and_used_again(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        for _ in range(3):
+            client.send(post())
+            client.expect(HEAD + ONE + TWO + LAST)
+        assert outcomes(server) == ["completed"] * 3
+
+
+def test_requests_in_advance_are_answered_in_order(dial, post):
+    def reply(http):
+        return [Head(200), Pause(0), Body(b"%03d" % http.number)]
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post() * 200)
+        for number in range(200):
+            client.expect(HEAD + b"3\r\n%03d\r\n" % number + LAST)
+        assert outcomes(server) == ["completed"] * 200
+
+
+def test_an_old_client_reads_to_the_end(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        client.send(post().replace(b"HTTP/1.1", b"HTTP/1.0"))
+        client.expect(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nonetwo")
+        client.expect_end()
+
+
+def test_a_client_that_wants_to_close_is_closed(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        client.send(post(headers=("connection: close",)))
+        client.expect(HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n") + ONE + TWO + LAST)
+        client.expect_end()
+
+
+def test_a_client_that_waits_for_a_sign_gets_it(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        request = post(headers=("expect: 100-continue",))
+        head, body = request[: request.index(b"{")], request[request.index(b"{") :]
+        client.send(post() + head)
+        client.expect(HEAD + ONE + TWO + LAST + b"HTTP/1.1 100 Continue\r\n\r\n")
+        client.send(body)
+        client.expect(HEAD + ONE + TWO + LAST)
+
+
+def test_a_client_that_never_reads_costs_one_body_at_a_time(dial, post):
+    """The kernel's buffers take some; were nothing held back, every turn of the loop would draw four more MiB."""
+    drawn = [0]
+    closed = threading.Event()
+
+    def flood(http):
+        try:
+            yield Head(200)
+            while True:
+                drawn[0] += 1
+                yield Body(bytes(64 * 1024))
+        finally:
+            closed.set()
+
+    def reply(http):
+        return flood(http) if http.json["model"] == "flood" else one_two(http)
+
+    with serve_in_thread(reply) as server:
+        deaf = dial(server.url, receive_buffer=4096)
+        deaf.send(post(b'{"model": "flood"}'))
+        deaf.expect(HEAD)
+        other = dial(server.url)
+        for _ in range(100):
+            other.send(post())
+            other.expect(HEAD + ONE + TWO + LAST)
+        assert drawn[0] < 500
+        deaf.close()
+        server.wait(lambda: server.requests[0].outcome == "client_closed")
+        assert closed.is_set()
+
+
+def test_a_reply_is_closed_when_the_client_goes_in_the_middle(dial, post):
+    closed = threading.Event()
+
+    def reply(http):
+        try:
+            yield Head(200)
+            yield Pause(3600)
+        finally:
+            closed.set()
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD)
+        client.close()
+        server.wait(lambda: outcomes(server) == ["client_closed"])
+        assert closed.is_set()
+
+
+ABUSE = {
+    "an empty body": (lambda post: post(b""), 400, "empty"),
+    "not JSON": (lambda post: post(b"{"), 400, "JSON object"),
+    "not an object": (lambda post: post(b"[1]"), 400, "JSON object"),
+    "invalid UTF-8": (lambda post: post(b'{"model": "\xff"}'), 400, "JSON object"),
+    "compressed": (lambda post: post(headers=("content-encoding: gzip",)), 415, "gzip"),
+    "too large": (lambda post: post(b"x" * 1001), 413, "1000 bytes"),
+    "too large a head": (lambda post: post(headers=("x: " + "x" * 400_000,)), 431, "65536 bytes"),
+    "not HTTP": (lambda post: b"\x16\x03\x01 hello\r\n\r\n", 400, "HTTP/1.1"),
+    "a wrong method": (lambda post: post(method="GET"), 405, "use POST"),
+    "a wrong path": (lambda post: post(path="/v1/chat"), 404, "/chat/completions"),
+}
+
+
+@pytest.mark.parametrize("name", ABUSE)
+def test_abuse_is_answered_in_the_dialects_words(dial, post, name):
+    make, status, words = ABUSE[name]
+    with serve_in_thread(one_two, max_body=1000) as server:
+        client = dial(server.url)
+        client.send(make(post))
+        head, body = client.read_whole()
+        assert int(head.split()[1]) == status
+        assert words in body["error"]["message"]
+        (captured,) = server.requests
+        assert (captured.kind, captured.call, captured.status) == ("rejected", None, status)
+        assert ("allow: POST" in head) == (status == 405)
+
+
+def test_json_deeper_than_the_stack_is_refused(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        client.send(post(b'{"a":' * 100_000 + b"1" + b"}" * 100_000))
+        assert client.read_whole()[0].startswith("HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("name", ["an empty body", "not JSON", "a wrong method", "a wrong path"])
+def test_a_mistake_does_not_cost_the_connection(dial, post, name):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        client.send(ABUSE[name][0](post) + post())
+        client.read_whole()
+        client.expect(HEAD + ONE + TWO + LAST)
+        assert [captured.call for captured in server.requests] == [None, 0]
+
+
+def test_a_client_in_the_middle_of_a_huge_body_can_still_read_why_it_was_refused(dial, post):
+    with serve_in_thread(one_two, max_body=1000) as server:
+        client = dial(server.url)
+        client.send(post(b"x" * 8_000_000))
+        head, _ = client.read_whole()
+        assert head.startswith("HTTP/1.1 413 ")
+        assert "connection: close" in head
+        client.expect_end()
+
+
+def test_a_chunked_body_that_ends_early_is_journalled_and_never_answered(dial, post):
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        client.send(f"POST {CHAT} HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel".encode())
+        client.socket.shutdown(socket.SHUT_WR)
+        client.expect_end()
+        server.wait(lambda: outcomes(server) == ["client_closed"])
+        (captured,) = server.requests
+        assert (captured.kind, captured.path, captured.body) == ("rejected", CHAT, b"hel")
+
+
+def test_a_body_the_dialect_cannot_read_is_the_clients_mistake(dial, post):
+    def reply(http):
+        raise DialectError("messages: missing")
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        head, body = client.read_whole()
+        assert head.startswith("HTTP/1.1 400 ")
+        assert body["error"]["message"] == "messages: missing"
+        (captured,) = server.requests
+        assert (captured.kind, captured.call, captured.outcome) == ("rejected", None, "completed")
+        assert (server.failures, server.in_flight) == ((), 0)
+
+
+def test_a_responder_that_fails_is_kept_in_failures(dial, post):
+    def reply(http):
+        raise RuntimeError("broken")
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        head, body = client.read_whole()
+        assert head.startswith("HTTP/1.1 500 ")
+        assert body["error"]["message"] == "RuntimeError: broken"
+        assert [str(failure) for failure in server.failures] == ["broken"]
+        assert outcomes(server) == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [((), 401), (("authorization: Bearer no",), 401), (("authorization: Bearer sesame",), 200)],
+)
+def test_only_the_key_is_let_in(dial, post, headers, status):
+    with serve_in_thread(lambda http: [Head(200, (("content-length", "0"),))], api_key="sesame") as server:
+        client = dial(server.url)
+        client.send(post(headers=headers))
+        head, _ = client.read_whole()
+        assert int(head.split()[1]) == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [((), 200), (("authorization: Bearer no",), 401), (("authorization: Bearer sesame",), 200)],
+)
+def test_a_side_request_needs_no_key_but_must_not_show_a_wrong_one(dial, post, headers, status):
+    with serve_in_thread(one_two, api_key="sesame") as server:
+        client = dial(server.url)
+        client.send(post(b"", "/v1/models", "GET", headers))
+        head, _ = client.read_whole()
+        assert int(head.split()[1]) == status
+
+
+def test_side_requests_are_answered_and_never_reach_the_responder(dial, post):
+    def reply(http):
+        raise AssertionError
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post(b"", "/v1/models", "GET"))
+        assert client.read_whole()[1]["object"] == "list"
+        client.send(post(b"", "/v1/models/m", "GET"))
+        assert client.read_whole()[1]["id"] == "m"
+        client.send(b"HEAD / HTTP/1.1\r\n\r\n")
+        assert client.read_head().startswith("HTTP/1.1 200 ")
+        client.send(post(b"", "/", "GET"))
+        assert client.read_whole()[0].startswith("HTTP/1.1 200 ")
+        assert [captured.kind for captured in server.requests] == ["side"] * 4
+        assert (server.failures, server.in_flight) == ((), 0)
+
+
+def test_what_the_responder_is_told(dial, post):
+    told = []
+
+    def reply(http):
+        told.append(http)
+        return one_two(http)
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post(b'{"a": "\xc3\xa9"}', "/gate/v1/chat/completions?x=1", headers=("X-Session-Id: s",)))
+        client.expect(HEAD + ONE + TWO + LAST)
+    (http,) = told
+    assert (http.method, http.path, http.query) == ("POST", "/gate/v1/chat/completions", "x=1")
+    assert (http.dialect, http.prefix, http.json, http.number) == ("openai-chat", "/gate/v1", {"a": "é"}, 0)
+    assert ("x-session-id", "s") in http.headers
+    assert http.body == b'{"a": "\xc3\xa9"}'
+
+
+def test_on_change_is_called_at_the_beginning_and_the_end_and_cannot_disturb(dial, post):
+    seen = []
+
+    def watch():
+        seen.append(True)
+        raise RuntimeError("curious")
+
+    with serve_in_thread(one_two, on_change=watch) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + ONE + TWO + LAST)
+    assert len(seen) == 2
+    assert [str(failure) for failure in server.failures] == ["curious"] * 2
+
+
+def test_only_the_newest_entries_are_kept(dial, post):
+    with serve_in_thread(one_two, keep=2) as server:
+        client = dial(server.url)
+        for _ in range(4):
+            client.send(post())
+            client.expect(HEAD + ONE + TWO + LAST)
+        assert [captured.number for captured in server.requests] == [2, 3]
+
+
+def test_many_clients_at_once(dial, post):
+    with serve_in_thread(one_two) as server:
+        clients = [dial(server.url) for _ in range(200)]
+        for client in clients:
+            client.send(post())
+        for client in clients:
+            client.expect(HEAD + ONE + TWO + LAST)
+        assert outcomes(server) == ["completed"] * 200
+
+
+def test_base_urls():
+    with serve_in_thread(one_two) as server:
+        assert server.base_url("openai-chat") == server.url + "/v1"
+        assert server.url.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        (("127.0.0.1", 1), "http://127.0.0.1:1"),
+        (("0.0.0.0", 1), "http://127.0.0.1:1"),
+        (("::1", 1, 0, 0), "http://[::1]:1"),
+        (("::", 1, 0, 0), "http://[::1]:1"),
+    ],
+)
+def test_url_of(address, url):
+    assert url_of(address) == url
+
+
+def test_an_address_in_use_is_an_error():
+    with (
+        serve_in_thread(one_two) as server,
+        pytest.raises(OSError, match="address"),
+        serve_in_thread(one_two, port=int(server.url.rpartition(":")[2])),
+    ):
+        pass
+
+
+def test_waiting_has_an_end():
+    with serve_in_thread(one_two) as server, pytest.raises(TimeoutError, match="journal"):
+        server.wait(lambda: False, timeout=0)
+
+
+def test_the_event_of_a_wait_in_the_loop(post):
+    async def scene():
+        async with serve(one_two) as server:
+            waiting = asyncio.create_task(server.wait(lambda: outcomes(server) == ["completed"]))
+            reader, writer = await asyncio.open_connection(*server.url.removeprefix("http://").split(":"))
+            writer.write(post())
+            await waiting
+            assert await reader.readexactly(len(HEAD)) == HEAD
+            writer.close()
+
+    asyncio.run(scene())
+
+
+def test_the_journals_printed_forms_hide_keys(dial, post):
+    secret = "sk-very-secret"
+    with serve_in_thread(one_two) as server:
+        client = dial(server.url)
+        keys = tuple(f"{name}: {secret}" for name in ("authorization", "x-api-key", "x-goog-api-key", "cookie"))
+        client.send(post(path=CHAT + f"?key={secret}&a=b", headers=keys))
+        client.expect(HEAD + ONE + TWO + LAST)
+        (captured,) = server.requests
+    assert ("x-api-key", secret) in captured.headers
+    assert secret not in repr(captured)
+    assert secret not in json.dumps(captured.to_json())
+    assert captured.to_json()["query"] == "key=***&a=b"
