@@ -48,6 +48,14 @@ def encode(value: Json) -> str:
         return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
+def canonical(value: Json) -> str:
+    """Return a text that is equal for equal values: ``encode`` with the members of every object sorted."""
+    try:
+        return msgspec.json.encode(value, order="sorted").decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
 def encode_lines(values: list[Any]) -> str:
     """Return one line per value, each ended by LF."""
     return "".join(f"{encode(value)}\n" for value in values)
