@@ -1,0 +1,80 @@
+"""Which fields hold identities. Enumerations (``modeId``, ``optionId``, an ``id`` under ``models``) never do."""
+
+import re
+
+from normalizer.context import Field
+from normalizer.lines import Json
+
+
+def identity_kind(field: Field) -> str | None:
+    """The kind of identity this leaf holds, or None. Sentinels (-1, 0, "") are no identities."""
+    value, key = field.value, field.key
+    if isinstance(value, bool) or not isinstance(value, int | str) or str(value) in _SENTINELS:
+        return None
+    if key == "id":
+        return _bare_id(field)
+    if _ENUMERATION.search(key):
+        return None
+    named = next((kind for kind, names, _ in IDENTITIES if names and re.search(names, key)), None)
+    return named or ("id" if _ANY_ID.search(key) and looks_random(value) else None)
+
+
+def looks_random(value: Json) -> bool:
+    """Whether a machine drew this value: letters and digits change places often, or the case does."""
+    return isinstance(value, str) and any(_random_word(word) for word in _WORD.findall(value))
+
+
+def precedence(kind: str) -> int:
+    """The place of a kind in IDENTITIES; a value seen under several kinds takes the first of them."""
+    return _ORDER.get(kind, len(_ORDER))
+
+
+def _bare_id(field: Field) -> str | None:
+    if field.path == ("id",) and field.document in ("stdout", "client"):
+        return None
+    if any(isinstance(part, str) and snake_plural(part) in _ENUMERATIONS for part in field.path):
+        return None
+    kind = field.parent.get("type") if isinstance(field.parent, dict) else None
+    if kind in _TOOL_CALLS:
+        return "toolCallId"
+    if kind == "session":
+        return "sessionId"
+    return "id" if looks_random(field.value) else None
+
+
+def snake_plural(name: str) -> str:
+    """The last word of a member name, lower case: ``availableModes`` and ``modes`` are ``modes``."""
+    return re.split(r"(?<=[a-z0-9])(?=[A-Z])|[-_. ]+", name)[-1].lower()
+
+
+def _random_word(word: str) -> bool:
+    turns = len(_TURN.findall(word))
+    if _HEX.fullmatch(word):
+        return len(word) >= 8 and turns >= 2
+    return (len(word) >= 8 and turns >= 4) or (len(word) >= 16 and turns + len(_CASE.findall(word)) >= 4)
+
+
+_SENTINELS = {"", "0", "-1"}
+_ENUMERATION = re.compile(r"(^|_)(mode|model|option|method|config|provider|command|category|theme|tool|server)_ids?$")
+_ENUMERATIONS = {"modes", "models", "options", "methods", "commands", "tools", "providers", "categories"}
+_TOOL_CALLS = {"tool-call", "tool-call-delta", "tool_call", "tool_use", "function", "function_call"}
+_ANY_ID = re.compile(r"_ids?$")
+_WORD = re.compile(r"[0-9A-Za-z]+")
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+# Kind, the member names that hold it (lower snake case), what it is. The order is the precedence of kinds.
+IDENTITIES: tuple[tuple[str, str, str], ...] = (
+    ("sessionId", r"(^|_)session_ids?$|^parent_session$", "a session; `id` of a session log's header"),
+    ("toolCallId", r"(^|_)(tool_call|tool_use|call)_ids?$", "a tool call; `id` of a tool call block"),
+    ("messageId", r"(^|_)message_ids?$", "a message"),
+    ("requestId", r"(^|_)(request|response)_ids?$", "a request to a provider, or its response"),
+    ("turnId", r"(^|_)(turn|prompt)_ids?$", "a turn"),
+    ("threadId", r"(^|_)(thread|conversation)_ids?$", "a thread"),
+    ("terminalId", r"(^|_)terminal_ids?$", "a client's terminal"),
+    ("cacheKey", r"(^|_)cache_key$", "a provider's cache key"),
+    ("uuid", r"(^|_)uuids?$", "a field named so, and any uuid in text"),
+    ("id", "", "any other `id` or `...Id`, if its value looks random"),
+)
+_ORDER = {kind: place for place, (kind, _, _) in enumerate(IDENTITIES)}
