@@ -1,6 +1,7 @@
 """The table of dialects: adding one is one module and one row."""
 
+from llm_dialects.anthropic_messages import ANTHROPIC_MESSAGES
 from llm_dialects.dialect import Dialect
 from llm_dialects.openai_chat import OPENAI_CHAT
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (OPENAI_CHAT,)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (OPENAI_CHAT, ANTHROPIC_MESSAGES)}

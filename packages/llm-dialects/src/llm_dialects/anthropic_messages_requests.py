@@ -1,0 +1,235 @@
+"""Anthropic messages: request bodies to neutral requests and back.
+
+A user message of the wire may hold tool results beside other parts; here every result is a message of its own, and
+rendering joins them again: results and the user message that directly follows them are one message of the wire.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from msgspec import UNSET
+
+from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
+from llm_dialects.dialect import DialectError
+from llm_dialects.reading import as_list, as_object, as_text, objects, others
+from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+from llm_dialects.wire import compact, read_object
+
+
+def parse_request(body: Json) -> Request:
+    """Read a messages body.
+
+    Raises:
+        DialectError: naming the JSON path.
+    """
+    body = as_object(body, "$")
+    return Request(
+        system=tuple(_system(body.get("system"))),
+        tools=tuple(_tool(item, path) for item, path in objects(body.get("tools"), "$.tools")),
+        messages=tuple(m for item, path in objects(body.get("messages"), "$.messages") for m in _messages(item, path)),
+        params={key: value for key, value in body.items() if key not in {"messages", "tools", "system"}},
+    )
+
+
+def render_request(request: Request) -> dict[str, Json]:
+    """Return the messages body of ``request``."""
+    system = [{"type": "text", "text": text} for text in request.system]
+    return (
+        request.params
+        | ({"system": system} if system else {})
+        | {"messages": [_render_turn(turn) for turn in _turns(request.messages)]}
+        | ({"tools": [_render_tool(tool) for tool in request.tools]} if request.tools else {})
+    )
+
+
+def read_block(value: dict[str, Json], path: str) -> ReasoningBlock | ToolCallBlock | TextBlock | OpaquePart:
+    """Read one part of what the model said, in a request's history or in an answer."""
+    match value.get("type"):
+        case "text":
+            return TextBlock(text=as_text(value.get("text"), f"{path}.text"), extra=others(value, "type", "text"))
+        case "thinking":
+            return ReasoningBlock(
+                text=as_text(value.get("thinking"), f"{path}.thinking"),
+                signature=as_text(value.get("signature"), f"{path}.signature") or UNSET,
+                extra=others(value, "type", "thinking", "signature"),
+            )
+        case "redacted_thinking":
+            data = as_text(value.get("data"), f"{path}.data")
+            return ReasoningBlock(text="", extra={REDACTED: data} | others(value, "type", "data"))
+        case "tool_use":
+            return ToolCallBlock(
+                id=as_text(value.get("id"), f"{path}.id"),
+                name=as_text(value.get("name"), f"{path}.name"),
+                arguments=arguments_text(value.get("input")),
+                extra=others(value, "type", "id", "name", "input"),
+            )
+    return OpaquePart(value=value)
+
+
+def render_block(block: ReasoningBlock | ToolCallBlock | TextBlock) -> dict[str, Json]:
+    """Return one block of what the model said on the wire."""
+    match block:
+        case TextBlock():
+            return {"type": "text", "text": block.text} | block.extra
+        case ReasoningBlock(extra=extra) if REDACTED in extra:
+            rest = {key: value for key, value in extra.items() if key != REDACTED}
+            return {"type": "redacted_thinking", "data": extra[REDACTED]} | rest
+        case ReasoningBlock():
+            return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""} | block.extra
+        case ToolCallBlock():
+            head = {"type": "tool_use", "id": block.id, "name": block.name}
+            return head | {"input": arguments_value(block.arguments)} | block.extra
+
+
+def arguments_text(value: Json) -> str:
+    """Return a tool's ``input`` as raw argument text; text that is no JSON object travels as a string."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else compact(value)
+
+
+def arguments_value(text: str) -> Json:
+    """Return raw argument text as a tool's ``input``; no text at all is no arguments."""
+    if not text:
+        return {}
+    value = read_object(text)
+    return text if value is None else value
+
+
+# ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _system(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        return
+    for item, path in objects(value, "$.system"):
+        yield as_text(item.get("text"), f"{path}.text")
+
+
+def _messages(value: dict[str, Json], path: str) -> Iterator[Message]:
+    """Yield the neutral messages of one message of the wire; its unknown members go to the first."""
+    role = value.get("role")
+    if role not in ("user", "assistant", "system"):
+        raise DialectError(f"{path}.role: {role!r} is none of user, assistant, system")
+    parts = _parts(value.get("content"), f"{path}.content")
+    extra = others(value, "role", "content")
+    if not parts:
+        yield Message(role=role, content=(), extra=extra)
+    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        together = tuple(group)
+        for piece in [(part,) for part in together] if is_result else [together]:
+            yield Message(role="tool" if is_result else role, content=piece, extra=extra)
+            extra = {}
+
+
+def _parts(value: Json, path: str) -> tuple[Part, ...]:
+    if isinstance(value, str):
+        return (TextBlock(text=value),)
+    return tuple(_part(item, at) for item, at in objects(as_list(value, path), path))
+
+
+def _part(value: dict[str, Json], path: str) -> Part:
+    match value.get("type"):
+        case "image" if isinstance(value.get("source"), dict):
+            return _image(value)
+        case "tool_result":
+            return ToolResultPart(
+                call_id=as_text(value.get("tool_use_id"), f"{path}.tool_use_id"),
+                content=_result_content(value.get("content"), f"{path}.content"),
+                is_error=value.get("is_error") is True,
+                extra=others(value, "type", "tool_use_id", "content", "is_error"),
+            )
+    return read_block(value, path)
+
+
+def _image(value: dict[str, Json]) -> ImagePart | OpaquePart:
+    source, extra = value["source"], others(value, "type", "source")
+    if set(source) == {"type", "media_type", "data"} and source["type"] == "base64":
+        return ImagePart(media_type=source["media_type"], data=source["data"], extra=extra)
+    if set(source) == {"type", "url"} and source["type"] == "url":
+        return ImagePart(url=source["url"], extra=extra)
+    return OpaquePart(value=value)
+
+
+def _result_content(value: Json, path: str) -> tuple[TextBlock | ImagePart | OpaquePart, ...]:
+    if isinstance(value, str):
+        return (TextBlock(text=value),)
+    return tuple(_result_part(item, at) for item, at in objects(value, path))
+
+
+def _result_part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | OpaquePart:
+    part = _part(value, path)
+    return part if isinstance(part, (TextBlock, ImagePart)) else OpaquePart(value=value)
+
+
+# ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Yield the runs of messages that are one message of the wire."""
+    turn: list[Message] = []
+    for message in messages:
+        joins = message.role in ("tool", "user") and not message.extra and message.content
+        if turn and not (joins and turn[-1].role == "tool"):
+            yield turn
+            turn = []
+        turn.append(message)
+    if turn:
+        yield turn
+
+
+def _render_turn(turn: Sequence[Message]) -> dict[str, Json]:
+    role = "user" if turn[0].role == "tool" else turn[0].role
+    parts = [part for message in turn for part in message.content]
+    return {"role": role, "content": _render_content(parts)} | turn[0].extra
+
+
+def _render_content(parts: Sequence[Part]) -> Json:
+    if len(parts) == 1 and isinstance(parts[0], TextBlock) and not parts[0].extra:
+        return parts[0].text
+    return [_render_part(part) for part in parts]
+
+
+def _render_part(part: Part) -> Json:
+    match part:
+        case ImagePart(url=str() as url):
+            return {"type": "image", "source": {"type": "url", "url": url}} | part.extra
+        case ImagePart():
+            source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+            return {"type": "image", "source": source} | part.extra
+        case ToolResultPart():
+            result = {"type": "tool_result", "tool_use_id": part.call_id, "content": _render_content(part.content)}
+            return result | ({"is_error": True} if part.is_error else {}) | part.extra
+        case OpaquePart():
+            return part.value
+        case _:
+            return render_block(part)
+
+
+# ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tool(value: dict[str, Json], path: str) -> Tool:
+    """Return a tool. One of the provider's own (it has a ``type``) keeps the whole of its wire form in ``extra``."""
+    name = as_text(value.get("name"), f"{path}.name")
+    if value.get("type", "custom") != "custom":
+        return Tool(name=name, extra=others(value))
+    return Tool(
+        name=name,
+        description=as_text(value.get("description"), f"{path}.description"),
+        input_schema=value.get("input_schema", UNSET),
+        extra=others(value, "type", "name", "description", "input_schema"),
+    )
+
+
+def _render_tool(tool: Tool) -> dict[str, Json]:
+    if "type" in tool.extra:
+        return tool.extra
+    description = {"description": tool.description} if tool.description else {}
+    schema = {} if tool.input_schema is UNSET else {"input_schema": tool.input_schema}
+    return {"name": tool.name} | description | schema | tool.extra
+
+
+REDACTED = "redactedData"
+"""The member of a reasoning block's ``extra`` that holds Anthropic's encrypted thinking."""

@@ -1,0 +1,279 @@
+"""What a dialect cannot say, in one table.
+
+A recording served in its own dialect arrives chunk for chunk, in another one it is equal after folding — but for
+these: ``CUT`` says that only the pieces change, ``MESSAGE`` that something is lost where the answer is not streamed,
+``MEANING`` that something is lost however it is told. ``limits`` names those that a given answer runs into.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import partial
+
+from msgspec import UNSET, Struct
+
+from llm_dialects.anthropic_messages_decoder import STOP_BACK
+from llm_dialects.anthropic_messages_requests import REDACTED, arguments_text, arguments_value
+from llm_dialects.chunks import (
+    Block,
+    BlockEnd,
+    BlockStart,
+    Finish,
+    Json,
+    ReasoningBlock,
+    ReasoningDelta,
+    Record,
+    StreamChunk,
+    TextDelta,
+    ToolCallBlock,
+    ToolCallDelta,
+    UsageChunk,
+)
+from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, openai_error
+from llm_dialects.fold import fold, indexed, kind_of, text_of
+from llm_dialects.openai_chat_decoder import FINISH_BACK
+
+Chunks = Sequence[StreamChunk]
+
+
+class Loss(Enum):
+    """How much is lost."""
+
+    CUT = "cut"
+    MESSAGE = "message"
+    MEANING = "meaning"
+
+
+class Limit(Struct, frozen=True):
+    """One thing a dialect cannot say, and how to tell that an answer holds it."""
+
+    what: str
+    loss: Loss
+    found: Callable[[Chunks], bool]
+
+
+def limits(dialect: str, chunks: Chunks) -> tuple[Limit, ...]:
+    """Return the limits of ``dialect`` that ``chunks`` run into."""
+    return tuple(limit for limit in CANNOT_SAY[dialect] if limit.found(chunks))
+
+
+# ── Any dialect ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _malformed(chunks: Chunks) -> bool:
+    """Say whether a block lacks its start, has pieces of another kind or after its end, or a call changes its name."""
+    finish = next((at for at, chunk in enumerate(chunks) if isinstance(chunk, Finish)), len(chunks) - 1)
+    kinds: dict[int, str] = {}
+    over: set[int] = set()
+    names: dict[tuple[int, str], set[str]] = {}
+    for chunk in chunks:
+        if isinstance(chunk, (UsageChunk, Finish)):
+            continue
+        begins = isinstance(chunk, BlockStart)
+        if begins == (chunk.index in kinds) or chunk.index in over or kind_of(chunk) not in KINDS:
+            return True
+        if kinds.setdefault(chunk.index, kind_of(chunk)) != kind_of(chunk):
+            return True
+        over |= {chunk.index} if isinstance(chunk, BlockEnd) else set()
+        for what, name in _named(chunk):
+            names.setdefault((chunk.index, what), set()).add(name)
+    return finish != len(chunks) - 1 or any(len(found) > 1 for found in names.values())
+
+
+def _named(chunk: StreamChunk) -> Iterator[tuple[str, str]]:
+    """Yield the id and the name that ``chunk`` gives a tool call."""
+    if isinstance(chunk, ToolCallDelta):
+        yield "id", chunk.id
+        yield from [] if chunk.name is UNSET else [("name", chunk.name)]
+    if isinstance(chunk, BlockEnd) and isinstance(chunk.block, ToolCallBlock):
+        yield from (("id", chunk.block.id), ("name", chunk.block.name))
+
+
+def _extra(chunks: Chunks) -> bool:
+    return any(_has_extra(chunk) for chunk in chunks)
+
+
+def _has_extra(record: Record) -> bool:
+    """Say whether ``record`` holds members of no known meaning; redacted thinking is known."""
+    inner = [getattr(record, name) for name in record.__struct_fields__]
+    deeper = any(isinstance(value, Record) and _has_extra(value) for value in inner)
+    redacted = isinstance(record, ReasoningBlock) and not record.text and set(record.extra) == {REDACTED}
+    replay = isinstance(record, Finish) and record.replay_state is not UNSET
+    return deeper or replay or bool(record.extra and not redacted)
+
+
+def _disagrees(chunks: Chunks) -> bool:
+    return any(item.end and not text_of(item.end.block).startswith(item.said) for item in indexed(chunks))
+
+
+def _error_lost(wording: Callable[..., Json], chunks: Chunks) -> bool:
+    """Say whether the error that ``chunks`` finish with reads differently after it was told."""
+    finish = fold(chunks).finish
+    failure = failure_in(chunks)
+    if finish is None or failure is None:
+        return False
+    return finish.failure is UNSET or classify(None, wording(error_of(finish))) != failure
+
+
+def _before_error(chunks: Chunks) -> bool:
+    return failure_in(chunks) is not None and len(chunks) > 1
+
+
+def _uncounted(chunks: Chunks) -> bool:
+    """Say whether there is a usage that nothing will tell: the answer breaks off or fails."""
+    folded = fold(chunks)
+    return folded.usage is not None and (folded.finish is None or folded.finish.kind == "error")
+
+
+def _unfinished(chunks: Chunks) -> bool:
+    return fold(chunks).finish is None
+
+
+def _renumbered(chunks: Chunks) -> bool:
+    return [item.index for item in indexed(chunks)] != list(range(len(indexed(chunks))))
+
+
+def _nameless(chunks: Chunks) -> bool:
+    return any(isinstance(chunk, ToolCallDelta) and chunk.name is UNSET for chunk in chunks)
+
+
+def _unsaid(chunks: Chunks) -> bool:
+    return any(item.rest for item in indexed(chunks))
+
+
+def _other_word(words: Mapping[str, str], chunks: Chunks) -> bool:
+    """Say whether the finish is a word that the wire uses for something else (``words``: the wire's -> ours)."""
+    finish = fold(chunks).finish
+    if finish is None or finish.kind == "error":
+        return False
+    return not finish.kind or (finish.kind in words and finish.kind not in words.values())
+
+
+def _usage_elsewhere(chunks: Chunks) -> bool:
+    """Say whether there are several usages, or one that does not stand right before the finish."""
+    at = [at for at, chunk in enumerate(chunks) if isinstance(chunk, UsageChunk)]
+    return bool(at) and at != [len(chunks) - 2]
+
+
+# ── OpenAI chat ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _early_end(chunks: Chunks) -> bool:
+    """Say whether the ends of blocks are not what comes last of them all, by number."""
+    ends = [at for at, chunk in enumerate(chunks) if isinstance(chunk, BlockEnd)]
+    numbers = [chunk.index for chunk in chunks if isinstance(chunk, BlockEnd)]
+    last = max((at for at, c in enumerate(chunks) if not isinstance(c, (BlockEnd, UsageChunk, Finish))), default=-1)
+    return numbers != sorted(numbers) or any(at < last for at in ends)
+
+
+def _unended(chunks: Chunks) -> bool:
+    """Say whether blocks and answer are not over together."""
+    folded = fold(chunks)
+    told = folded.finish is not None and folded.finish.kind != "error"
+    return any((item.end is not None) != told for item in indexed(chunks))
+
+
+def _bare_start(chunks: Chunks) -> bool:
+    """Say whether a start is not followed by its first delta, which is all that tells it."""
+    follows = zip(chunks, [*chunks[1:], None], strict=True)
+    return any(isinstance(c, BlockStart) and (n is None or getattr(n, "index", None) != c.index) for c, n in follows)
+
+
+def _empty_delta(chunks: Chunks) -> bool:
+    return any(isinstance(chunk, (TextDelta, ReasoningDelta)) and not chunk.text for chunk in chunks)
+
+
+def _twice(chunks: Chunks) -> bool:
+    kinds = [kind_of_block(block) for block in fold(chunks).blocks]
+    return any(kinds.count(kind) > 1 for kind in ("text", "reasoning"))
+
+
+def _signed(chunks: Chunks) -> bool:
+    thoughts = (block for block in fold(chunks).blocks if isinstance(block, ReasoningBlock))
+    return any(block.signature is not UNSET or REDACTED in block.extra for block in thoughts)
+
+
+def _unordered(chunks: Chunks) -> bool:
+    ranks = [KINDS.index(kind_of_block(block)) for block in fold(chunks).blocks]
+    return ranks != sorted(ranks)
+
+
+# ── Anthropic messages ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _interleaved(chunks: Chunks) -> bool:
+    """Say whether blocks do not come one after another, each ended before the next."""
+    told = [chunk.index for chunk in chunks if not isinstance(chunk, (UsageChunk, Finish))]
+    changes = [index for at, index in enumerate(told) if at == 0 or told[at - 1] != index]
+    return len(changes) != len(set(changes))
+
+
+def _left_open(chunks: Chunks) -> bool:
+    """Say whether a block has no end although something follows it."""
+    items = indexed(chunks)
+    last_may = _unfinished(chunks)
+    return any(item.end is None for item in (items[:-1] if last_may else items))
+
+
+def _uneven(chunks: Chunks) -> bool:
+    """Say whether a usage is all zeros, which means unknown, or has more cached tokens than input."""
+    usage = fold(chunks).usage
+    if usage is None:
+        return False
+    cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+    return cached > usage.input_tokens or not (usage.input_tokens or usage.output_tokens)
+
+
+def _rewritten_arguments(chunks: Chunks) -> bool:
+    calls = (block for block in fold(chunks).blocks if isinstance(block, ToolCallBlock))
+    return any(arguments_text(arguments_value(call.arguments)) != call.arguments for call in calls)
+
+
+def _empty_signature(chunks: Chunks) -> bool:
+    return any(isinstance(block, ReasoningBlock) and block.signature == "" for block in fold(chunks).blocks)
+
+
+def kind_of_block(block: Block) -> str:
+    """Return the type of a block as its start names it."""
+    return kind_of(BlockEnd(index=0, block=block))
+
+
+KINDS = ("reasoning", "text", "tool-call")
+
+EVERYWHERE: tuple[Limit, ...] = (
+    Limit("chunks that no provider sends", Loss.MEANING, _malformed),
+    Limit("members of no known meaning", Loss.MEANING, _extra),
+    Limit("a block whose end contradicts its deltas", Loss.MEANING, _disagrees),
+    Limit("the usage of an answer that breaks off or fails", Loss.MEANING, _uncounted),
+    Limit("what was said before an error", Loss.MESSAGE, _before_error),
+    Limit("an answer that breaks off", Loss.MESSAGE, _unfinished),
+    Limit("numbers of blocks other than 0, 1, 2 in order of appearance", Loss.CUT, _renumbered),
+    Limit("a tool call's delta without its name", Loss.CUT, _nameless),
+    Limit("text that stands only in the end of its block", Loss.CUT, _unsaid),
+    Limit("several usages, or one that is not right before the finish", Loss.CUT, _usage_elsewhere),
+)
+
+# dialect -> what it cannot say
+CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
+    "openai-chat": (
+        *EVERYWHERE,
+        Limit("two blocks of text or of thinking (they become one)", Loss.MEANING, _twice),
+        Limit("the signature of thinking", Loss.MEANING, _signed),
+        Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, openai_error)),
+        Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, FINISH_BACK)),
+        Limit("the order of text around thinking and tool calls", Loss.MESSAGE, _unordered),
+        Limit("the end of a block before the end of the answer", Loss.CUT, _early_end),
+        Limit("a block that ends without the answer, or the other way round", Loss.CUT, _unended),
+        Limit("the start of a block apart from its first delta", Loss.CUT, _bare_start),
+        Limit("an empty delta", Loss.CUT, _empty_delta),
+    ),
+    "anthropic-messages": (
+        *EVERYWHERE,
+        Limit("a usage of nothing, or with more cached tokens than input", Loss.MEANING, _uneven),
+        Limit("an empty signature", Loss.MEANING, _empty_signature),
+        Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, anthropic_error)),
+        Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, STOP_BACK)),
+        Limit("how the arguments of a tool call are spaced", Loss.MESSAGE, _rewritten_arguments),
+        Limit("deltas of several blocks by turns, or ends that come late", Loss.CUT, _interleaved),
+        Limit("a block left open", Loss.CUT, _left_open),
+    ),
+}
