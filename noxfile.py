@@ -125,9 +125,11 @@ def uv_sync(session: nox.Session, project: Path, environment: Path, *options: st
     where = ["--project", str(project), "--python", sys.executable]
     env: dict[str, str | None] = dict.fromkeys(UV_ELSEWHERE)
     env["UV_PROJECT_ENVIRONMENT"] = str(environment)
-    session.run_install(
-        find_uv_bin(), "sync", "--quiet", "--locked", "--offline", *where, *options, env=env, external=True
-    )
+    command = [find_uv_bin(), "sync", "--quiet", "--locked", "--offline", *where, *options]
+    try:
+        session.run_install(*command, env=env, external=True)
+    except nox.command.CommandFailed:
+        session.error(f"{project.name}: uv.lock does not fit pyproject.toml (uv's message is above)\nmend: nox -s lock")
 
 
 def run(session: nox.Session, *command: str, env: dict[str, str | None] | None = None) -> None:
