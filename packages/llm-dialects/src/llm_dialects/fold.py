@@ -66,7 +66,7 @@ class Indexed(Struct, frozen=True):
 
 
 def fold(chunks: Iterable[StreamChunk]) -> Folded:
-    """Add up ``chunks``. Text and thinking that hold nothing are left out: some dialects cannot say them."""
+    """Add up ``chunks``. Blocks that hold nothing are left out: some dialects cannot say them."""
     chunks = tuple(chunks)
     usages = [chunk.usage for chunk in chunks if isinstance(chunk, UsageChunk)]
     finishes = [chunk.reason for chunk in chunks if isinstance(chunk, Finish)]
@@ -129,14 +129,14 @@ def delta_text(delta: TextDelta | ReasoningDelta | ToolCallDelta) -> str:
 
 
 def is_empty(block: Block) -> bool:
-    """Return whether ``block`` is text or thinking that holds nothing at all."""
+    """Return whether ``block`` holds nothing at all: empty text or thinking, a call that is not yet named."""
     match block:
         case TextBlock():
             return not block.text and not block.extra
         case ReasoningBlock():
             return not block.text and not block.extra and not block.signature
         case ToolCallBlock():
-            return False
+            return not (block.id or block.name or block.arguments or block.extra)
 
 
 def _begin(index: int, block: Block) -> Iterator[StreamChunk]:

@@ -8,6 +8,7 @@ these: ``CUT`` says that only the pieces change, ``MESSAGE`` that something is l
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from typing import TypeGuard
 
 from msgspec import UNSET, Struct
 
@@ -29,7 +30,7 @@ from llm_dialects.chunks import (
     UsageChunk,
 )
 from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, openai_error
-from llm_dialects.fold import fold, indexed, kind_of, text_of
+from llm_dialects.fold import fold, indexed, is_empty, kind_of, text_of
 from llm_dialects.openai_chat_decoder import FINISH_BACK
 
 Chunks = Sequence[StreamChunk]
@@ -174,8 +175,26 @@ def _unended(chunks: Chunks) -> bool:
 
 def _bare_start(chunks: Chunks) -> bool:
     """Say whether a start is not followed by its first delta, which is all that tells it."""
-    follows = zip(chunks, [*chunks[1:], None], strict=True)
-    return any(isinstance(c, BlockStart) and (n is None or getattr(n, "index", None) != c.index) for c, n in follows)
+    starts = [(at, chunk) for at, chunk in enumerate(chunks) if isinstance(chunk, BlockStart)]
+    return any(not _is_delta_of(chunk.index, chunks[at + 1 : at + 2]) for at, chunk in starts)
+
+
+def _is_delta_of(index: int, following: Chunks) -> bool:
+    deltas = (chunk for chunk in following if isinstance(chunk, (TextDelta, ReasoningDelta, ToolCallDelta)))
+    return any(delta.index == index for delta in deltas)
+
+
+def _overtaken(chunks: Chunks) -> bool:
+    """Say whether blocks begin to be said in another order than they start in."""
+    told = [item.index for item in indexed(chunks) if not is_empty(item.block)]
+    said = dict.fromkeys(chunk.index for chunk in chunks if _says(chunk) and chunk.index in told)
+    return list(said) != [index for index in told if index in said]
+
+
+def _says(chunk: StreamChunk) -> TypeGuard[TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd]:
+    """Return whether ``chunk`` is told at all."""
+    texts = isinstance(chunk, (TextDelta, ReasoningDelta)) and bool(chunk.text)
+    return texts or isinstance(chunk, (ToolCallDelta, BlockEnd))
 
 
 def _empty_delta(chunks: Chunks) -> bool:
@@ -257,6 +276,7 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
     "openai-chat": (
         *EVERYWHERE,
         Limit("two blocks of text or of thinking (they become one)", Loss.MEANING, _twice),
+        Limit("blocks that are said in another order than they start in", Loss.MEANING, _overtaken),
         Limit("the signature of thinking", Loss.MEANING, _signed),
         Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, openai_error)),
         Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, FINISH_BACK)),

@@ -1,0 +1,96 @@
+import json
+
+import pytest
+from llm_dialects import DIALECTS, Failure, Finish, FinishReason, ProviderError, classify, failure_in, status_of
+from llm_dialects.errors import ERRORS, finish_of
+
+CODES = [row.code for row in ERRORS]
+EVERY_DIALECT = pytest.mark.parametrize("name", DIALECTS)
+
+
+@EVERY_DIALECT
+@pytest.mark.parametrize("code", [*CODES, "OWN_CODE"])
+def test_an_error_told_and_read_is_the_same(name, code):
+    message = "the context window is full" if code == "CONTEXT_WINDOW_EXCEEDED" else "no luck"
+    error = ProviderError(code, message, status_of(ProviderError(code, message)))
+    assert classify(error.status, DIALECTS[name].error_body(error)) == error
+
+
+@EVERY_DIALECT
+@pytest.mark.parametrize("code", [*CODES, "OWN_CODE"])
+def test_an_error_in_a_stream_is_read_as_a_finish(name, code):
+    message = "maximum context length" if code == "CONTEXT_WINDOW_EXCEEDED" else "no luck"
+    dialect = DIALECTS[name]
+    error = ProviderError(code, message)
+    assert dialect.decoder().feed(dialect.error_event(error)) == [finish_of(error)]
+    assert dialect.decode_message(dialect.error_body(error)) == (finish_of(error),)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ProviderError("AUTH", ""), 401),
+        (ProviderError("QUOTA", ""), 429),
+        (ProviderError("OVERLOADED", ""), 529),
+        (ProviderError("OVERLOADED", "", 503), 503),
+        (ProviderError("NEVER_HEARD_OF", ""), 500),
+        (ProviderError("STREAM_CLOSED", ""), None),
+    ],
+)
+def test_status(error, status):
+    assert status_of(error) == status
+
+
+def openai(message, **members):
+    return json.dumps({"error": {"message": message, "param": None, **members}}).encode()
+
+
+def anthropic(message, kind):
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
+
+
+FULL = "This model's maximum context length is 8 tokens"
+LONG = "prompt is too long: 9 tokens > 8 maximum"
+
+
+# Bodies as real providers, gateways and proxies answer them.
+@pytest.mark.parametrize(
+    ("status", "body", "code", "message"),
+    [
+        (401, openai("no key", type="invalid_request_error", code="invalid_api_key"), "AUTH", "no key"),
+        (429, openai("slow down", type="requests", code="rate_limit_exceeded"), "RATE_LIMIT", "slow down"),
+        (429, openai("pay", type="insufficient_quota", code="insufficient_quota"), "QUOTA", "pay"),
+        (400, openai(FULL, type="invalid_request_error", code=None), "CONTEXT_WINDOW_EXCEEDED", FULL),
+        (400, openai("bad", type="invalid_request_error", code="invalid_value"), "INVALID_REQUEST", "bad"),
+        (429, openai("m", code=429), "RATE_LIMIT", "m"),
+        (400, anthropic(LONG, "invalid_request_error"), "CONTEXT_WINDOW_EXCEEDED", LONG),
+        (529, anthropic("Overloaded", "overloaded_error"), "OVERLOADED", "Overloaded"),
+        (502, b"<html>Bad Gateway</html>", "SERVER_ERROR", "<html>Bad Gateway</html>"),
+        (503, b"", "UNAVAILABLE", "HTTP 503"),
+        (418, b'{"error":"teapot"}', "INVALID_REQUEST", "teapot"),
+        (422, b"[1]", "INVALID_REQUEST", "[1]"),
+        (500, b'{"detail":"x"}', "SERVER_ERROR", '{"detail":"x"}'),
+    ],
+)
+def test_what_an_answer_means(status, body, code, message):
+    assert classify(status, body) == ProviderError(code, message, status)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"error": {"message": "m", "type": "server_error"}}, "SERVER_ERROR"),
+        ({"error": {"message": "m", "type": "invalid_request_error"}}, "INVALID_REQUEST"),
+        ({"error": {"message": "m", "type": "odd", "code": "odder"}}, "odder"),
+        ({"error": {"message": "m"}}, "SERVER_ERROR"),
+    ],
+)
+def test_what_an_event_means_without_a_status(body, code):
+    assert classify(None, body).code == code
+
+
+def test_the_failure_in_chunks():
+    failure = Failure(message="m", code="AUTH")
+    assert failure_in([Finish(reason=FinishReason(kind="stop"))]) is None
+    assert failure_in([Finish(reason=FinishReason(kind="error", failure=failure))]) == ProviderError("AUTH", "m")
+    assert failure_in([Finish(reason=FinishReason(kind="error"))]).code == "SERVER_ERROR"
