@@ -5,12 +5,11 @@ not write, the model's chunks in the log, and the tool results in the requests i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from llm_replay import SessionLog
 from msgspec import Struct
 
-Json = Any
+from fixture_guard.shapes import Json, items, table, text
 
 
 class Call(Struct, frozen=True):
@@ -49,31 +48,35 @@ def read_evidence(logs: Iterable[tuple[str, SessionLog]]) -> Evidence:
     return Evidence(
         calls=tuple(call for path, log in logs for call in read_calls(path, log)),
         results=tuple(result for path, log in logs for result in read_results(path, log)),
-        said=tuple(text for _, log in logs for text in read_said(log)),
+        said=tuple(said for _, log in logs for said in read_said(log)),
     )
 
 
 def read_calls(path: str, log: SessionLog) -> Iterator[Call]:
-    """Return the tool calls of a log: executed ones, those only the model's chunks hold, and those made by code."""
-    executed = set()
+    """Return the tool calls of a log: executed ones, those made by code, and those only the model's chunks hold."""
+    executed = [read_call(path, event.line, event.data) for event in log.events if event.type == "tool/call"]
+    yield from executed
     for event in log.events:
-        if event.type == "tool/call":
-            executed.add(event.data.get("callId"))
-            yield Call(path, event.line, event.data["callId"], event.data["name"], str(event.data.get("arguments", "")))
-        elif event.type == "tool/code-dispatch-start":
-            data = event.data
-            yield Call(path, event.line, str(data.get("callId", "")), str(data.get("name", "")), "", direct=False)
-    for event in log.events:
-        block = finished_block(event.data) if event.type == "assistant/chunk" else {}
-        if block.get("type") == "tool-call" and block["id"] not in executed:
-            yield Call(path, event.line, block["id"], block["name"], block["arguments"])
+        if event.type == "tool/code-dispatch-start":
+            yield read_call(path, event.line, event.data, direct=False)
+    known = {call.id for call in executed}
+    for line, block in finished_blocks(log):
+        if block.get("type") == "tool-call" and text(block.get("id")) not in known:
+            yield read_call(path, line, block)
 
 
-def finished_block(data: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the whole block an ``assistant/chunk`` ends, or nothing."""
-    chunk = data.get("chunk", {})
-    block: Mapping[str, Json] = chunk.get("block", {}) if chunk.get("type") == "block-end" else {}
-    return block
+def read_call(path: str, line: int, data: Mapping[str, Json], *, direct: bool = True) -> Call:
+    """Read a call from a ``tool/call``, a dispatch of code, or a block."""
+    call_id = text(data.get("callId")) or text(data.get("id"))
+    return Call(path, line, call_id, text(data.get("name")), text(data.get("arguments")), direct)
+
+
+def finished_blocks(log: SessionLog) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    """Return the line and the block of every ``block-end`` the model sent."""
+    for event in log.events:
+        chunk = table(event.data.get("chunk")) if event.type == "assistant/chunk" else {}
+        if chunk.get("type") == "block-end":
+            yield event.line, table(chunk.get("block"))
 
 
 def read_results(path: str, log: SessionLog) -> Iterator[Result]:
@@ -86,47 +89,44 @@ def read_results(path: str, log: SessionLog) -> Iterator[Result]:
 def request_results(path: str, rows: Iterable[tuple[int, Json]]) -> Iterator[Result]:
     """Return the tool results among the messages that rows of ``requests.golden.jsonl`` append."""
     for line, row in rows:
-        for message in row.get("append", ()) if isinstance(row, dict) else ():
-            if message.get("role") == "tool":
-                yield read_result(path, line, message)
+        for message in items(table(row).get("append")):
+            if table(message).get("role") == "tool":
+                yield read_result(path, line, table(message))
 
 
 def read_result(path: str, line: int, data: Mapping[str, Json]) -> Result:
     """Read a result from either shape of ``tool/result`` data, or from a tool message."""
     parts = [part for part in walk(data) if isinstance(part, dict)]
-    error = data.get("error") or {}
+    ids = (text(part.get(key)) for part in parts for key in ("callId", "toolCallId"))
     return Result(
         path=path,
         line=line,
-        call_id=next((str(part[key]) for part in parts for key in ("callId", "toolCallId") if key in part), ""),
+        call_id=next(filter(None, ids), ""),
         text="\n".join(texts(data)),
-        is_error=any(part.get("isError") is True for part in parts) or bool(error),
-        code=str(error.get("code", "")) if isinstance(error, dict) else str(error),
+        is_error=any(part.get("isError") is True for part in parts) or bool(data.get("error")),
+        code=text(table(data.get("error")).get("code")),
     )
 
 
 def read_said(log: SessionLog) -> Iterator[str]:
     """Return every text of the model: finished blocks of its chunks, and the messages made of them."""
-    for event in log.events:
-        block = finished_block(event.data) if event.type == "assistant/chunk" else {}
+    for _, block in finished_blocks(log):
         if block.get("type") == "text":
-            yield block["text"]
-        elif event.type == "assistant/message":
-            yield from texts(event.data.get("message", {}))
+            yield text(block.get("text"))
+    for event in log.events:
+        if event.type == "assistant/message":
+            yield from texts(event.data.get("message"))
 
 
 def texts(value: Json) -> Iterator[str]:
     """Return the strings under ``text``, ``content`` and ``output`` keys, at any depth, in order."""
     for part in walk(value):
-        if isinstance(part, dict):
-            yield from (part[key] for key in ("text", "content", "output") if isinstance(part.get(key), str))
-            if isinstance(part.get("content"), list):
-                yield from (item for item in part["content"] if isinstance(item, str))
+        yield from (found for key in ("text", "content", "output") if (found := text(table(part).get(key))))
+        yield from filter(text, items(table(part).get("content")))
 
 
 def walk(value: Json) -> Iterator[Json]:
     """Return ``value`` and everything in it, parents first."""
     yield value
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for child in children:
+    for child in (*table(value).values(), *items(value)):
         yield from walk(child)

@@ -4,7 +4,6 @@ A suite is a folder with an ``agent.toml``; a scenario is a folder of a suite th
 scenario's. What cannot be read becomes a ``problem`` here, and the checks see only what could.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,9 +15,8 @@ from msgspec import Struct
 
 from fixture_guard.finding import Finding
 from fixture_guard.settings import AgentSettings, Provenance, Settings
+from fixture_guard.shapes import Json, items, read_json, table, text
 from fixture_guard.surroundings import Surroundings
-
-Json = Any
 
 SESSION = re.compile(r"session(\.[1-9]\d*)?\.jsonl")
 SESSION_LIKE = re.compile(r"session\.(?:[^./]+\.)?jsonl")
@@ -158,7 +156,7 @@ def read_scenario(path: str, files: Mapping[str, bytes], problems: list[Finding]
         files=files,
         settings=settings,
         provenance=read_toml(f"{path}/provenance.toml", made, Provenance, problems) if made is not None else None,
-        prompts=read_prompts(f"{path}/input.json", files.get("input.json", b"{}"), problems),
+        prompts=read_prompts(f"{path}/input.json", files.get("input.json", b'{"steps":[]}'), problems),
         logs=tuple(read_logs(path, files, problems)),
         requests=read_rows(files.get("requests.golden.jsonl", b"")),
         frames=read_rows(files.get("stdout.golden.jsonl", b"")),
@@ -179,26 +177,22 @@ def read_toml(path: str, data: bytes, kind: Any, problems: list[Finding]) -> Any
 
 
 def read_prompts(path: str, data: bytes, problems: list[Finding]) -> tuple[str, ...]:
-    """Return the text of every prompt of an ``input.json``."""
+    """Return the text of every prompt that an ``input.json`` wants answered in full."""
     try:
-        steps = json.loads(data).get("steps", [])
-        return tuple(text for step in steps if "prompt" in step["op"].lower() for text in step_texts(step))
+        script = read_json(data)
     except ValueError:
         return ()  # the JSON and encoding checks name the place
-    except (KeyError, TypeError, AttributeError) as error:
-        what = f"not a script ({type(error).__name__}: {error})"
+    steps = items(table(script).get("steps"))
+    if not all(text(table(step).get("op")) for step in steps) or "steps" not in table(script):
         mend = 'write {"steps": [{"op": ...}, ...]}, as the committed JSON Schema says'
-        problems.append(Finding(path, None, "UNREADABLE", what, mend))
-        return ()
+        problems.append(Finding(path, None, "UNREADABLE", "not a script: a list of steps, each with its op", mend))
+    return tuple(said for step in steps if text(table(step).get("op")) in PROMPTS for said in step_texts(step))
 
 
 def step_texts(step: Mapping[str, Json]) -> Iterator[str]:
     """Return the texts a prompt step says: its ``text``, or the text blocks of its ``content``."""
-    if "text" in step:
-        yield step["text"]
-    for block in step.get("content", ()):
-        if block.get("type") == "text":
-            yield block["text"]
+    blocks = [step, *map(table, items(step.get("content")))]
+    return filter(None, (text(block.get("text")) for block in blocks))
 
 
 def read_logs(path: str, files: Mapping[str, bytes], problems: list[Finding]) -> Iterator[Log]:
@@ -228,9 +222,11 @@ def rows(lines: Iterable[str]) -> Iterator[Row]:
     """Parse each line that can be parsed."""
     for number, line in enumerate(lines, 1):
         try:
-            yield Row(number, json.loads(line))
+            yield Row(number, read_json(line))
         except ValueError:
             continue
 
 
+PROMPTS = frozenset(("prompt", "promptContent", "promptAndWaitForAgentMessage"))
+"""Not those that are cancelled or must fail: nothing is demanded of their answer."""
 SCENARIO_MARKS = ("scenario.toml", "input.json", "session.jsonl", "stdout.golden.jsonl", "provenance.toml")

@@ -7,17 +7,22 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from fixture_guard.digest import OVERRIDE
 from fixture_guard.finding import Finding
 from fixture_guard.layout import SESSION, SESSION_LIKE, Scenario, Suite, Tree, child_number
 from fixture_guard.settings import Settings, line_of_key
 
 
 class Sidecar(Struct, frozen=True):
-    """A file (or folder, ending in ``/``) that is there exactly where ``scenario.toml`` declares it."""
+    """A file (or folder, ending in ``/``) that is there exactly where ``scenario.toml`` declares it.
+
+    ``make`` is how one comes by it; ``{}`` is the scenario.
+    """
 
     name: str
     declaration: str
     declared: Callable[[Settings], bool]
+    make: str
 
 
 def check_missing(tree: Tree) -> Iterator[Finding]:
@@ -27,7 +32,9 @@ def check_missing(tree: Tree) -> Iterator[Finding]:
             for name, mend in REQUIRED.items():
                 if name not in files:
                     path = f"{suite.path}/{folder}"
-                    yield Finding(f"{path}/{name}", None, "MISSING", "the file is missing", mend.format(path))
+                    # Without a recording there is nothing to refresh from.
+                    act = RECORD if mend is REFRESH and "session.jsonl" not in files else mend
+                    yield Finding(f"{path}/{name}", None, "MISSING", "the file is missing", act.format(path))
     for scenario in tree.scenarios:
         if calls_model(scenario) and "requests.golden.jsonl" not in scenario.files:
             what = "the file is missing, though the session log holds model calls"
@@ -42,7 +49,7 @@ def check_sidecars(tree: Tree) -> Iterator[Finding]:
             if declared == has(scenario, sidecar.name):
                 continue
             what = f"scenario.toml declares {sidecar.declaration}, but there is no {sidecar.name}"
-            mend = f"add {sidecar.name}, or take {sidecar.declaration} back"
+            mend = f"{sidecar.make.format(scenario.path)}, or take {sidecar.declaration} back"
             if not declared:
                 what = f"{sidecar.name} is there, but scenario.toml does not declare {sidecar.declaration}"
                 mend = f"remove {sidecar.name}, or declare {sidecar.declaration}"
@@ -144,8 +151,9 @@ def check_expect(tree: Tree) -> Iterator[Finding]:
 
 
 def calls_model(scenario: Scenario) -> bool:
-    """Whether any session log of the scenario holds a piece of a model's answer."""
-    return any(event.type in MODEL_EVENTS for log in scenario.logs for event in log.log.events)
+    """Whether a model was called: a log holds a piece of its answer, or an override says how a call ended."""
+    answered = any(event.type in MODEL_EVENTS for log in scenario.logs for event in log.log.events)
+    return answered or OVERRIDE in scenario.files
 
 
 def has(scenario: Scenario, name: str) -> bool:
@@ -167,7 +175,7 @@ def is_session(name: str) -> bool:
     return SESSION_LIKE.fullmatch(name) is not None
 
 
-MODEL_EVENTS = frozenset(("assistant/chunk", "llm/call"))
+MODEL_EVENTS = frozenset(("assistant/chunk", "llm/call", "llm/aux"))
 FOLDERS = ("workspace/", "workspace.expected/")
 OTHERS = frozenset(("requests.golden.jsonl", "README.md"))
 SUITE_FILES = frozenset(
@@ -180,21 +188,23 @@ DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$")) | {
 LONGEST_PATH = 180
 """Of 259 usable characters, the rest is for where the repository lies."""
 
+RECORD, REFRESH, WRITE = "nox -s snapshot_record -- {}", "nox -s snapshot_refresh -- {} --accept", "write it"
+
 REQUIRED = {
     "scenario.toml": "write it: description, recording and [expect] at least",
     "input.json": 'write the script: {{"steps": [{{"op": "initialize"}}, ...]}}',
-    "session.jsonl": "nox -s snapshot_record -- {}",
-    "stdout.golden.jsonl": "nox -s snapshot_refresh -- {} --accept",
-    "provenance.toml": "nox -s snapshot_refresh -- {} --accept",
+    "session.jsonl": RECORD,
+    "stdout.golden.jsonl": REFRESH,
+    "provenance.toml": REFRESH,
 }
 """What every scenario has, and how one comes by it; ``{}`` is the scenario."""
 
 SIDECARS = (
-    Sidecar("upstream.json", 'recording = "scripted"', lambda settings: settings.recording == "scripted"),
-    Sidecar("replay.override.json", "overridden = true", lambda settings: settings.overridden),
-    Sidecar("header.system.md", "[header] pin = true", lambda settings: settings.header.pin),
-    Sidecar("header.tools.json", "[header] pin = true", lambda settings: settings.header.pin),
-    Sidecar("workspace.expected/", "[workspace] final = true", lambda settings: settings.workspace.final),
+    Sidecar("upstream.json", 'recording = "scripted"', lambda settings: settings.recording == "scripted", WRITE),
+    Sidecar("replay.override.json", "overridden = true", lambda settings: settings.overridden, RECORD),
+    Sidecar("header.system.md", "[header] pin = true", lambda settings: settings.header.pin, RECORD),
+    Sidecar("header.tools.json", "[header] pin = true", lambda settings: settings.header.pin, RECORD),
+    Sidecar("workspace.expected/", "[workspace] final = true", lambda settings: settings.workspace.final, WRITE),
 )
 
 LEGACY = {

@@ -9,6 +9,7 @@ from fixture_guard.checks.files import calls_model
 from fixture_guard.finding import Finding
 from fixture_guard.layout import Scenario, Suite, Tree
 from fixture_guard.settings import line_of_key
+from fixture_guard.shapes import read_json, table, text
 
 
 def check_pins(tree: Tree) -> Iterator[Finding]:
@@ -88,8 +89,7 @@ def classes_used(scenario: Scenario) -> Mapping[str, tuple[str, int | None]]:
     """Return the header classes of the scenario's model calls, with the file and line of the first use of each."""
     used: dict[str, tuple[str, int | None]] = {}
     for row in scenario.requests:
-        name = row.value.get("header") if isinstance(row.value, dict) else None
-        if isinstance(name, str):
+        if name := text(table(row.value).get("header")):
             used.setdefault(name, ("requests.golden.jsonl", row.line))
     if not used and calls_model(scenario):
         used[scenario.settings.header.class_] = ("scenario.toml", None)
@@ -109,6 +109,6 @@ def tools_by_class(suite: Suite) -> dict[str, frozenset[str]]:
 def tools_of(raw: bytes) -> list[str] | None:
     """Return the tool names of a ``header.tools.json`` (neutral form, or a provider's ``function`` form)."""
     try:
-        return [str(tool["name"] if "name" in tool else tool["function"]["name"]) for tool in json.loads(raw)]
+        return [str(tool["name"] if "name" in tool else tool["function"]["name"]) for tool in read_json(raw)]
     except (ValueError, KeyError, TypeError):
         return None

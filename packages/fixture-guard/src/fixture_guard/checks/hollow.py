@@ -18,6 +18,7 @@ from fixture_guard.finding import Finding
 from fixture_guard.layout import Scenario, Tree
 from fixture_guard.prompts import answer_demanded, lines_demanded, tools_demanded, tools_forbidden
 from fixture_guard.settings import Expect
+from fixture_guard.shapes import table, text
 
 
 class Story(Struct, frozen=True, kw_only=True):
@@ -137,8 +138,7 @@ def shown_file(call: Call) -> str:
         arguments = json.loads(call.arguments)
     except ValueError:
         return ""
-    command = arguments.get("command", "") if isinstance(arguments, dict) else ""
-    match = CAT.fullmatch(command) if isinstance(command, str) else None
+    match = CAT.fullmatch(text(table(arguments).get("command")))
     return PurePosixPath(match[1]).name if match else ""
 
 
@@ -181,9 +181,8 @@ def read_story(scenario: Scenario, offers: dict[str, frozenset[str]]) -> Story:
 def failed_tools(scenario: Scenario) -> Iterator[tuple[str, int]]:
     """Return where an editor was shown a tool call with status ``failed``."""
     for row in scenario.frames:
-        params = row.value.get("params", {}) if isinstance(row.value, dict) else {}
-        update = params.get("update", {}) if isinstance(params, dict) else {}
-        if isinstance(update, dict) and update.get("status") == "failed":
+        update = table(table(table(row.value).get("params")).get("update"))
+        if update.get("status") == "failed":
             yield scenario.at("stdout.golden.jsonl"), row.line
 
 

@@ -12,6 +12,7 @@ from fixture_guard.checks.secrets import line_at
 from fixture_guard.digest import OVERRIDE
 from fixture_guard.finding import Finding
 from fixture_guard.layout import Scenario, Tree
+from fixture_guard.shapes import table, text
 
 Lanes = tuple[tuple[Any, ...], ...]
 """The entries of every lane; an ``Unfinished`` where a log cannot say how a call ended."""
@@ -88,9 +89,9 @@ def derived(scenario: Scenario) -> Lanes:
 
 def source_of(row: Any) -> tuple[int, tuple[str, int]]:
     """Return a request row's lane, and the file and index of the call that answers it."""
-    source = row.get("source", "") if isinstance(row, dict) else ""
-    name, _, at = str(source).rpartition("#")
-    return int(row["lane"]) if name and isinstance(row.get("lane"), int) else 0, (name, int(at) if at.isdigit() else -1)
+    name, _, at = text(table(row).get("source")).rpartition("#")
+    lane = table(row).get("lane")
+    return lane if isinstance(lane, int) else 0, (name, int(at) if at.isdecimal() else -1)
 
 
 def patched(scenario: Scenario, lanes: Lanes) -> Lanes:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from normalizer import Context, Document, normalize
 
 from fixture_guard.finding import Finding
-from fixture_guard.layout import SESSION, Scenario, Tree, child_number, read_rows
+from fixture_guard.layout import Scenario, Tree, read_rows
 
 
 def check_fixed_point(tree: Tree) -> Iterator[Finding]:
@@ -23,8 +23,7 @@ def check_fixed_point(tree: Tree) -> Iterator[Finding]:
 
 def stored_documents(scenario: Scenario) -> list[Document]:
     """Return the machine-written texts of a scenario as the normaliser takes them."""
-    sessions = sorted(filter(SESSION.fullmatch, scenario.files), key=child_number)
-    kinds: dict[str, Kind] = dict.fromkeys(sessions, "session")
+    kinds: dict[str, Kind] = dict.fromkeys((log.name for log in scenario.logs), "session")
     documents = []
     for name, kind in (kinds | KINDS).items():
         if name in scenario.files:

@@ -10,6 +10,7 @@ from normalizer import canonical_line
 from fixture_guard.checks.files import FOLDERS, SUITE_FILES, is_session
 from fixture_guard.finding import Finding
 from fixture_guard.layout import Scenario, Tree
+from fixture_guard.shapes import read_json, refuse
 
 BOM = b"\xef\xbb\xbf"
 
@@ -55,7 +56,7 @@ def canonical_lines(scenario: Scenario, name: str) -> Iterator[Finding]:
     """Compare every line with the canonical spelling of what it holds; report the first of each kind of fault."""
     for number, line in enumerate(scenario.text(name).removesuffix("\n").split("\n") if scenario.text(name) else (), 1):
         try:
-            value = json.loads(line)
+            value = read_json(line)
         except ValueError as error:
             yield Finding(scenario.at(name), number, "CANONICAL", f"not JSON: {error}", scenario.refresh())
             return
@@ -104,11 +105,6 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} is given twice in one object")
     return found
-
-
-def refuse(constant: str) -> None:
-    """Refuse ``NaN`` and the infinities, which are not JSON."""
-    raise ValueError(f"{constant} is not JSON")
 
 
 def text_files(tree: Tree) -> Iterator[tuple[str, bytes]]:
