@@ -27,7 +27,7 @@ def overriding(clean, *patches):
         ({"at": 1, "entry": FAILURE}, []),
         ({"at": 1, "entry": LOG_ENTRY}, ["one/replay.override.json:4 OVERRIDE"]),
         ({"at": 0, "entry": LOG_ENTRY}, []),
-        ({"at": 2, "entry": FAILURE}, ["one/requests.golden.jsonl UNPLAYABLE"]),
+        ({"at": 2, "entry": FAILURE}, ["one/replay.override.json UNPLAYABLE"]),
         ({"at": 3, "entry": FAILURE}, ["one/replay.override.json UNPLAYABLE"]),
         ({"at": 0, "lane": 1, "entry": FAILURE}, ["one/replay.override.json UNPLAYABLE"]),
         ({"at": 0, "entry": {"kind": "shout"}}, ["one/replay.override.json UNPLAYABLE"]),
@@ -36,6 +36,21 @@ def overriding(clean, *patches):
 )
 def test_an_override_fits_and_is_needed(check_guard, clean, patch, findings):
     check_guard(overriding(clean, patch), findings)
+
+
+def test_a_failure_no_log_can_hold_is_a_call_of_its_own(check_guard, clean):
+    """The third call failed before it said anything: its row names the override as what answers it."""
+    rows = clean["s/one/requests.golden.jsonl"]
+    third = json.loads(rows.splitlines()[1]) | {
+        "call": 2,
+        "parent": 1,
+        "source": "replay.override.json#2",
+        "append": [],
+    }
+    rows += json.dumps(third, separators=(",", ":")) + "\n"
+    patch = {"at": 2, "entry": FAILURE}
+    check_guard({"s/one/requests.golden.jsonl": rows} | overriding(clean, patch), [])
+    check_guard({"s/one/requests.golden.jsonl": rows}, ["one/requests.golden.jsonl:3 UNPLAYABLE"])
 
 
 def test_a_call_without_an_end_needs_an_override(check_guard, clean):

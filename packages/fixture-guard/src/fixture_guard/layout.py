@@ -199,7 +199,7 @@ def read_logs(path: str, files: Mapping[str, bytes], problems: list[Finding]) ->
     """Parse every well-named session log: the primary first, then the children by number."""
     for name in sorted(filter(SESSION.fullmatch, files), key=child_number):
         try:
-            yield Log(name, parse_log(files[name].decode(), f"{path}/{name}"))
+            yield Log(name, parse_log(files[name].decode(), name))
         except UnicodeDecodeError:
             continue  # the encoding check names the byte
         except FixtureError as error:
