@@ -58,8 +58,8 @@ EXAMPLES = {
     },
     "anthropic-messages": {
         **COMMON,
-        "a usage of nothing, or with more cached tokens than input": [
-            {"type": "usage", "usage": {"inputTokens": 1, "outputTokens": 2, "cacheReadTokens": 3}},
+        "a usage of nothing": [
+            {"type": "usage", "usage": {"inputTokens": 0, "outputTokens": 0}},
             STOP,
         ],
         "an empty signature": [THINK, HM, thought(signature=""), STOP],

@@ -33,7 +33,7 @@ SAY = Say(
     text="Grüße an alle 👋",
     reasoning="hm",
     tool_calls=(SaidCall(name="ls", arguments='{"path": "."}', id="c-1"), SaidCall(name="pwd", arguments="", id="c-2")),
-    usage=Usage(input_tokens=30, output_tokens=7, cache_read_tokens=20, cache_write_tokens=4, reasoning_tokens=3),
+    usage=Usage(input_tokens=6, output_tokens=7, cache_read_tokens=20, cache_write_tokens=4, reasoning_tokens=3),
 )
 CHUNKS = say_to_chunks(SAY, str)
 # ours, OpenAI's, Anthropic's

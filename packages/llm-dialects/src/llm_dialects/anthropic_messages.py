@@ -157,9 +157,8 @@ def _render_usage(usage: Usage | None, output: int | None = None) -> dict[str, J
         return {"input_tokens": 0, "output_tokens": 0}
     cached = {"read": usage.cache_read_tokens, "creation": usage.cache_write_tokens}
     known = {f"cache_{name}_input_tokens": count for name, count in cached.items() if count is not UNSET}
-    fresh = max(0, usage.input_tokens - sum(known.values()))
     thinking = {} if usage.reasoning_tokens is UNSET else {"thinking_tokens": usage.reasoning_tokens}
-    counts = {"input_tokens": fresh, "output_tokens": usage.output_tokens if output is None else output}
+    counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens if output is None else output}
     return counts | known | ({"output_tokens_details": thinking} if thinking and output is None else {})
 
 

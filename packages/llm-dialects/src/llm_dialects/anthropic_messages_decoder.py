@@ -152,24 +152,19 @@ class _OpenBlock:
 
 
 def read_usage(usage: dict[str, Json], path: str) -> Usage | None:
-    """Read a ``usage`` object, in which cached tokens are not input tokens; nothing but zeros is no usage at all."""
+    """Read a ``usage`` object; nothing but zeros is no usage at all."""
     details = as_object(usage.get("output_tokens_details") or {}, f"{path}.output_tokens_details")
-    read, written = (usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
-    cached = as_count(read, f"{path}.cache_read_input_tokens") + as_count(
-        written, f"{path}.cache_creation_input_tokens"
-    )
-    fresh = as_count(usage.get("input_tokens"), f"{path}.input_tokens")
-    output = as_count(usage.get("output_tokens"), f"{path}.output_tokens")
-    if not (fresh or cached or output):
-        return None
-    thinking = details.get("thinking_tokens")
-    return Usage(
-        input_tokens=fresh + cached,
-        output_tokens=output,
-        cache_read_tokens=UNSET if read is None else read,
-        cache_write_tokens=UNSET if written is None else written,
-        reasoning_tokens=UNSET if thinking is None else as_count(thinking, f"{path}.thinking_tokens"),
-    )
+    optional = {
+        "cache_read_tokens": usage.get("cache_read_input_tokens"),
+        "cache_write_tokens": usage.get("cache_creation_input_tokens"),
+        "reasoning_tokens": details.get("thinking_tokens"),
+    }
+    counts: dict[str, Json] = {
+        name: as_count(value, f"{path}.{name}") for name, value in optional.items() if value is not None
+    }
+    counts["input_tokens"] = as_count(usage.get("input_tokens"), f"{path}.input_tokens")
+    counts["output_tokens"] = as_count(usage.get("output_tokens"), f"{path}.output_tokens")
+    return Usage(**counts) if any(counts.values()) else None
 
 
 BLOCK_TYPES: dict[type, str] = {TextBlock: "text", ReasoningBlock: "reasoning", ToolCallBlock: "tool-call"}

@@ -53,7 +53,11 @@ Block = TextBlock | ReasoningBlock | ToolCallBlock
 
 
 class Usage(Record, frozen=True):
-    """Token counts of one call. ``input_tokens`` includes cached ones."""
+    """Token counts of one call, as the historical logs count them.
+
+    ``input_tokens`` are the fresh ones only: the prompt is the sum of these, those read from the cache and those
+    written to it. ``output_tokens`` include ``reasoning_tokens``.
+    """
 
     input_tokens: int
     output_tokens: int

@@ -233,13 +233,10 @@ def _left_open(chunks: Chunks) -> bool:
     return any(item.end is None for item in (items[:-1] if last_may else items))
 
 
-def _uneven(chunks: Chunks) -> bool:
-    """Say whether a usage is all zeros, which means unknown, or has more cached tokens than input."""
+def _zero(chunks: Chunks) -> bool:
+    """Say whether all counts are zeros, which stand for an unknown usage."""
     usage = fold(chunks).usage
-    if usage is None:
-        return False
-    cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    return cached > usage.input_tokens or not (usage.input_tokens or usage.output_tokens)
+    return usage is not None and not any(getattr(usage, name) for name in usage.__struct_fields__ if name != "extra")
 
 
 def _rewritten_arguments(chunks: Chunks) -> bool:
@@ -288,7 +285,7 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
     ),
     "anthropic-messages": (
         *EVERYWHERE,
-        Limit("a usage of nothing, or with more cached tokens than input", Loss.MEANING, _uneven),
+        Limit("a usage of nothing", Loss.MEANING, _zero),
         Limit("an empty signature", Loss.MEANING, _empty_signature),
         Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, anthropic_error)),
         Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, STOP_BACK)),

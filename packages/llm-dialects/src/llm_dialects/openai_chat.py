@@ -179,10 +179,12 @@ def _render_usage(usage: Usage) -> dict[str, Json]:
     prompt = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
     completion = {"reasoning_tokens": usage.reasoning_tokens}
     details = {"prompt_tokens_details": _set(prompt), "completion_tokens_details": _set(completion)}
+    # Here cached tokens are part of the prompt.
+    whole = usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
     return {
-        "prompt_tokens": usage.input_tokens,
+        "prompt_tokens": whole,
         "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "total_tokens": whole + usage.output_tokens,
     } | {name: value for name, value in details.items() if value}
 
 

@@ -127,8 +127,10 @@ def read_usage(usage: dict[str, Json], path: str) -> Usage:
     counts: dict[str, Json] = {
         name: as_count(value, f"{path}.{name}") for name, value in details.items() if value is not None
     }
+    # Here cached tokens are part of the prompt. (Some gateways leave them out: hence never below zero.)
+    cached_in_all = counts.get("cache_read_tokens", 0) + counts.get("cache_write_tokens", 0)
     return Usage(
-        input_tokens=as_count(usage.get("prompt_tokens"), f"{path}.prompt_tokens"),
+        input_tokens=max(0, as_count(usage.get("prompt_tokens"), f"{path}.prompt_tokens") - cached_in_all),
         output_tokens=as_count(usage.get("completion_tokens"), f"{path}.completion_tokens"),
         **counts,
     )
