@@ -1,27 +1,24 @@
 """A recorded session, told again: derive the script, bind live calls to it, prove it consumed."""
 
+# isort: skip_file
+# fmt: off
+from llm_replay.calls import Header, RecordedCall, Recording
 from llm_replay.derive import Script, Unfinished, demand_finished, derive_calls, derive_replay_script, derive_scripts
 from llm_replay.difference import Difference, diff_json, format_difference
 from llm_replay.errors import FixtureError
-from llm_replay.override import apply_override, parse_override
+from llm_replay.override import Override, apply_override, parse_override
+from llm_replay.player import Outcome, Player, Repeated, Served, Unrecorded
+from llm_replay.recording import Rows, build_recording
+from llm_replay.request_rows import (
+    RequestRow, Rewrite, format_rows, parse_rows, requests_to_rows, row_to_json, rows_to_requests,
+)
 from llm_replay.session_log import Event, SessionLog, check_live, format_fixture, parse_log
+from llm_replay.tree import Lineage, Said, lineage
 
 __all__ = [
-    "Difference",
-    "Event",
-    "FixtureError",
-    "Script",
-    "SessionLog",
-    "Unfinished",
-    "apply_override",
-    "check_live",
-    "demand_finished",
-    "derive_calls",
-    "derive_replay_script",
-    "derive_scripts",
-    "diff_json",
-    "format_difference",
-    "format_fixture",
-    "parse_log",
-    "parse_override",
+    "Difference", "Event", "FixtureError", "Header", "Lineage", "Outcome", "Override", "Player", "RecordedCall",
+    "Recording", "Repeated", "RequestRow", "Rewrite", "Rows", "Said", "Script", "Served", "SessionLog", "Unfinished",
+    "Unrecorded", "apply_override", "build_recording", "check_live", "demand_finished", "derive_calls",
+    "derive_replay_script", "derive_scripts", "diff_json", "format_difference", "format_fixture", "format_rows",
+    "lineage", "parse_log", "parse_override", "parse_rows", "requests_to_rows", "row_to_json", "rows_to_requests",
 ]

@@ -8,24 +8,19 @@ how, so it is ``Unfinished`` until an override stands in for it.
 """
 
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import TypeVar
 
 import msgspec
-from llm_dialects.chunks import (
-    BlockEnd,
-    BlockStart,
+from llm_dialects import (
+    Chunks,
+    Entry,
     Finish,
-    FinishReason,
     Json,
     StreamChunk,
-    Usage,
-    UsageChunk,
-    block_from_json,
     chunk_from_json,
     chunks_from_json,
-    keep_extra,
 )
-from llm_dialects.entries import Chunks, Entry
 from msgspec import Struct
 
 from llm_replay.errors import FixtureError
@@ -104,7 +99,7 @@ def derive_scripts(primary: SessionLog, children: Iterable[SessionLog] = ()) -> 
 
 def _script(log: SessionLog, primary: bool) -> Script:
     return Script(
-        source=log.name,
+        source=PurePath(log.name).name,
         entries=derive_calls(log),
         recorded_id=str(log.header.get("id", "")),
         created_at=_birth(log)[0],
@@ -222,12 +217,12 @@ def _summary_chunks(data: Json) -> tuple[StreamChunk, ...]:
     """Return what the summariser's stream must have said; the log keeps only its blocks and usage."""
     if not isinstance(data.get("rawOutput"), list):
         raise TypeError("llmStreamCall is set, so rawOutput must be a list of blocks")
-    blocks = [block_from_json(block) for block in data["rawOutput"]]
-    chunks: list[StreamChunk] = []
-    for index, block in enumerate(blocks):
-        kind = block.__struct_config__.tag
-        chunks += [BlockStart(index=index, block_type=str(kind)), BlockEnd(index=index, block=block)]
+    chunks: list[Json] = []
+    for index, block in enumerate(data["rawOutput"]):
+        chunks += [
+            {"type": "block-start", "index": index, "blockType": block["type"]},
+            {"type": "block-end", "index": index, "block": block},
+        ]
     if "usage" in data:
-        usage = keep_extra(msgspec.convert(data["usage"], Usage), data["usage"])
-        chunks.append(UsageChunk(usage=usage))
-    return (*chunks, Finish(reason=FinishReason(kind="stop")))
+        chunks.append({"type": "usage", "usage": data["usage"]})
+    return chunks_from_json([*chunks, {"type": "finish", "reason": {"kind": "stop"}}])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from llm_dialects.chunks import Json
+from llm_dialects import Json
 from msgspec import UNSET, Struct, UnsetType
 
 from llm_replay.lines import canonical, encode

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import msgspec
-from llm_dialects.chunks import Json
+from llm_dialects import Json
 
 from llm_replay.errors import FixtureError
 

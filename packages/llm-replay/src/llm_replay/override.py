@@ -8,8 +8,7 @@ length appends.
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from llm_dialects.chunks import Json
-from llm_dialects.entries import Entry, EntryError, entry_from_json
+from llm_dialects import Entry, EntryError, Json, entry_from_json
 from msgspec import Struct
 
 from llm_replay.errors import FixtureError

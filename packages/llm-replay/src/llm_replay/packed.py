@@ -9,7 +9,7 @@ A row's keys are exactly these: anything else is not a packed row but a mistake.
 from itertools import accumulate, groupby
 from typing import Any
 
-from llm_dialects.chunks import Json
+from llm_dialects import Json
 from msgspec import Struct
 
 SHORTEST_RUN = 3

@@ -6,7 +6,7 @@ committed fixture carries them in none (projected), so that an inserted event do
 here knows what the events mean.
 """
 
-from llm_dialects.chunks import Json
+from llm_dialects import Json
 from msgspec import Struct
 
 from llm_replay.errors import FixtureError

@@ -1,0 +1,149 @@
+"""Which recorded call a live request is.
+
+A live request is matched against every recorded call that none is bound to yet (``matching`` says how well they fit).
+A request that was asked before, word for word, is the recorded repeat of that call, its twin in another conversation,
+or nothing that was recorded: it never takes the place of a call that only looks like it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from llm_dialects import entry_to_json
+from msgspec import Struct
+
+from llm_replay.calls import RecordedCall
+from llm_replay.history import Print, common_front
+from llm_replay.lines import canonical
+from llm_replay.matching import Fit, Recorded, conversations, fit
+
+
+class Bound(Struct, frozen=True):
+    """A live request and the call it is bound to; ``order`` counts live requests, bound or not."""
+
+    order: int
+    call: int
+    live: Print
+    session_key: str | None
+    rank: int
+
+
+class Binder:
+    """Knows the recorded calls, all of which have requests, and what is bound to them."""
+
+    def __init__(self, calls: Sequence[RecordedCall]) -> None:
+        """Take the calls of a recording."""
+        self.bound: list[Bound] = []
+        self.prints = [print_of(call) for call in calls]
+        self._calls = calls
+        self._twin_of = _twins(calls, self.prints)
+        self._open = [call.index for call in calls]
+        self._by_call: dict[int, Bound] = {}
+        self._class_of: dict[tuple[str, str], str] = {}
+
+    def bind(self, order: int, live: Print, session_key: str | None) -> Bound | None:
+        """Bind ``live`` to the recorded call that it is, or to none."""
+        found = self._find(live, session_key)
+        if found is None:
+            return None
+        rank, call = found
+        bound = Bound(order=order, call=call, live=live, session_key=session_key, rank=rank)
+        self._open.remove(call)
+        self._by_call[call] = bound
+        self._class_of[live.header[:2]] = self._calls[call].header
+        self.bound.append(bound)
+        return bound
+
+    def asked_before(self, live: Print) -> Bound | None:
+        """Return the last bound request that is the same as ``live``, word for word."""
+        return next((bound for bound in reversed(self.bound) if bound.live.same(live)), None)
+
+    def bound_above(self, call: int) -> Bound | None:
+        """Return what is bound to the parent of ``call``."""
+        parent = self._calls[call].parent
+        return None if parent is None else self._by_call.get(parent)
+
+    def nearest(self, live: Print) -> RecordedCall | None:
+        """Return the recorded call, bound or not, that is most like ``live``."""
+        return max(self._calls, key=lambda call: _nearness(live, self.prints[call.index]), default=None)
+
+    def _find(self, live: Print, session_key: str | None) -> tuple[int, int] | None:
+        """Return rank and index of the best call."""
+        before = self.asked_before(live)
+        candidates = (
+            self._open if before is None else [call for call in self._open if self._repeats(call, live, before)]
+        )
+        equal = [call for call in candidates if self._is_equal(call, live)]
+        fits = list(self._fits(live, session_key, equal or candidates))
+        if not fits and before is not None and candidates:
+            return before.rank, candidates[0]
+        best = min(fits, default=None)
+        return None if best is None else (best[0].rank, best[1])
+
+    def _is_equal(self, call: int, live: Print) -> bool:
+        return self.prints[call].loose == live.loose and self.prints[call].same_header(live)
+
+    def _repeats(self, call: int, live: Print, before: Bound) -> bool:
+        """Tell whether ``call`` is recorded as what is asked now, or as what it was bound to when first asked."""
+        return self.prints[call].same(live) or self.prints[call].same(self.prints[before.call])
+
+    def _fits(self, live: Print, session_key: str | None, candidates: Iterable[int]) -> Iterator[tuple[Fit, int]]:
+        """Yield how well each candidate fits, those that cannot be it left out. Ties go to the recorded order."""
+        goes_on_from = {
+            self._twin_of[self.bound[at].call] for at in conversations(live, [bound.live for bound in self.bound])
+        }
+        for call in candidates:
+            family = {self._twin_of[ancestor] for ancestor in self._ancestors(call)}
+            elsewhere = bool(goes_on_from) and goes_on_from.isdisjoint(family)
+            for recorded in self._recorded(call, live, session_key):
+                found = fit(live, recorded, elsewhere)
+                if found is not None:
+                    yield found, call
+
+    def _recorded(self, call: int, live: Print, session_key: str | None) -> Iterator[Recorded]:
+        """Yield ``call`` as it is to be matched: once for each live request that it may have grown out of."""
+        same_class = self._class_of.get(live.header[:2]) == self._calls[call].header
+        skipped: list[int] = []
+        for ancestor in self._ancestors(call):
+            above = [bound for bound in self.bound if self._twin_of[bound.call] == self._twin_of[ancestor]]
+            # A repeat that did not happen this time leaves no gap in the history.
+            direct = all(self.prints[other].loose == self.prints[ancestor].loose for other in skipped)
+            for bound in above:
+                same_key = session_key is not None and bound.session_key == session_key
+                print = self.prints[call]
+                opening = self._is_opening(call)
+                yield Recorded(print, opening, self.prints[ancestor], bound.live, direct, same_key, same_class)
+            if above:
+                return
+            skipped.append(ancestor)
+        yield Recorded(self.prints[call], self._is_opening(call), same_class=same_class)
+
+    def _is_opening(self, call: int) -> bool:
+        """Tell whether ``call`` opens a conversation. What is recorded as an opening asked again may be a twin's."""
+        return all(self.prints[ancestor].loose == self.prints[call].loose for ancestor in self._ancestors(call))
+
+    def _ancestors(self, call: int) -> Iterator[int]:
+        parent = self._calls[call].parent
+        while parent is not None:
+            yield parent
+            parent = self._calls[parent].parent
+
+
+def print_of(call: RecordedCall) -> Print:
+    """Return the print of a recorded call's request."""
+    assert call.request is not None, "a call without a request is bound by its session"
+    return Print(call.request, headed=call.headed)
+
+
+def _twins(calls: Sequence[RecordedCall], prints: Sequence[Print]) -> list[int]:
+    """Return for each call the first one that asks the same and is answered the same: either may be the other."""
+    first: dict[tuple[object, ...], int] = {}
+    keys = (
+        (*print.exact, print.header, canonical(entry_to_json(call.entry)))
+        for call, print in zip(calls, prints, strict=True)
+    )
+    return [first.setdefault(key, at) for at, key in enumerate(keys)]
+
+
+def _nearness(live: Print, recorded: Print) -> tuple[int, bool, bool, int]:
+    common = common_front(live.loose, recorded.loose)
+    same_end = live.loose[-1:] == recorded.loose[-1:]
+    return common, same_end, live.same_kind(recorded), -abs(len(live.roles) - len(recorded.roles))

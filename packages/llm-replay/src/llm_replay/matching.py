@@ -1,0 +1,164 @@
+"""How well a live request fits a recorded call.
+
+Ranks, best first: (1) the request is equal; (2) its messages are; (3) it grew out of the live request that was bound to
+the call's parent, by the same messages; (4) it grew out of it by others; (5) both open a conversation; (6) the
+histories begin alike. *Equal* leaves out what the agent received from the model, for agents send that back rewritten:
+it only decides between calls of one rank. The growth of a live request is measured against a *live* request: so a
+drift further up, carried along by every later request of the lane, costs a lane nothing.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from llm_replay.history import Print, agreement, common_front, continues, kept
+
+EQUAL, SAME_MESSAGES, SAME_GROWTH, OTHER_GROWTH, OPENING, SIMILAR = range(1, 7)
+
+ALIKE = 0.5
+"""The share of common words from which on two openings of different header are taken for the same one."""
+
+
+class Recorded(Struct, frozen=True):
+    """A recorded call to be matched. ``above`` is the recorded request of its nearest ancestor that is bound.
+
+    ``live_above`` is the live request bound to that; ``direct`` tells that nothing else lies between the two.
+    """
+
+    print: Print
+    opening: bool
+    above: Print | None = None
+    live_above: Print | None = None
+    direct: bool = True
+    same_key: bool = False
+    same_class: bool = False
+
+
+class Fit(Struct, frozen=True, order=True):
+    """How well a request fits; less is better. What follows the rank decides between calls of one rank."""
+
+    rank: int
+    other_key: bool
+    unequal: int
+    other_conversation: bool
+    indirect: bool
+    other_end: bool
+    other_class: bool
+    other_header: int
+    unlike: float
+    other_length: bool
+
+
+class Growth(Struct, frozen=True):
+    """How a request differs from one it grew out of: how much of it is kept (all?), and from where it goes on."""
+
+    keep: int
+    whole: bool
+
+    @classmethod
+    def between(cls, above: Print, below: Print) -> "Growth":
+        """Measure the growth from ``above`` to ``below``."""
+        keep = kept(above, below)
+        return cls(keep=keep, whole=keep == len(above.roles))
+
+
+def fit(live: Print, recorded: Recorded, going_on: bool) -> Fit | None:
+    """Return how well ``live`` fits ``recorded``; ``None`` if it cannot be the same call.
+
+    ``going_on`` tells that ``live`` continues a conversation to which ``recorded`` does not belong.
+    """
+    growths = _growths(live, recorded)
+    rank = _rank(live, recorded, growths, going_on)
+    if rank is None:
+        return None
+    if rank == OPENING:
+        growths = None
+    likeness = _likeness(live, recorded, growths)
+    if rank == OPENING and not _is_same_opening(live, recorded, likeness):
+        return None
+    return Fit(
+        rank=rank,
+        other_key=not recorded.same_key,
+        unequal=-_evidence(live, recorded, growths),
+        other_conversation=growths is None or not growths[1].whole,
+        indirect=not recorded.direct,
+        other_end=live.loose[-1:] != recorded.print.loose[-1:],
+        other_class=not recorded.same_class,
+        other_header=live.header_differences(recorded.print),
+        unlike=-likeness,
+        other_length=len(live.roles) != len(recorded.print.roles),
+    )
+
+
+def _growths(live: Print, recorded: Recorded) -> tuple[Growth, Growth] | None:
+    """Return how the recorded and how the live request grew out of what is bound above them."""
+    if recorded.above is None or recorded.live_above is None:
+        return None
+    return Growth.between(recorded.above, recorded.print), Growth.between(recorded.live_above, live)
+
+
+def _rank(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None, going_on: bool) -> int | None:
+    if live.loose == recorded.print.loose:
+        if live.same_header(recorded.print):
+            return EQUAL
+        return SAME_MESSAGES if _may_drift(live, recorded) else None
+    if going_on:
+        return None
+    if growths is not None and recorded.direct and growths[0].whole is growths[1].whole:
+        grown = recorded.print.loose[growths[0].keep :], live.loose[growths[1].keep :]
+        if grown[0] == grown[1]:
+            return SAME_GROWTH
+        if growths[0].whole and bool(grown[0]) is bool(grown[1]) and live.same_tooling(recorded.print):
+            return OTHER_GROWTH
+    if not live.same_tooling(recorded.print):
+        return None
+    if recorded.opening:
+        return OPENING
+    return SIMILAR if _is_similar(live, recorded, growths) else None
+
+
+def _may_drift(live: Print, recorded: Recorded) -> bool:
+    """Tell whether a request with other tools, system texts or params may stand for the recorded one.
+
+    An opening with tools and one without are two calls (an answer and a title for it), not one that drifted.
+    """
+    return live.same_tooling(recorded.print) or "assistant" in live.roles
+
+
+def _is_same_opening(live: Print, recorded: Recorded, likeness: float) -> bool:
+    same_end = live.loose[-1:] == recorded.print.loose[-1:]
+    return same_end or recorded.same_class or live.same_kind(recorded.print) or likeness >= ALIKE
+
+
+def _is_similar(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None) -> bool:
+    """Tell whether the histories begin alike, or both were rewritten from the same one."""
+    if growths is not None and recorded.direct and not growths[0].whole and not growths[1].whole:
+        return True
+    return common_front(live.loose, recorded.print.loose) > 0
+
+
+def _evidence(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None) -> int:
+    """Return how much agrees of what the model said, too: with the live request above, then with the recorded one."""
+    if growths is None or recorded.live_above is None:
+        return agreement(live, 0, recorded.print, 0)
+    before, now = growths
+    inherited = agreement(live, 0, recorded.live_above, 0, now.keep)
+    return inherited + agreement(live, now.keep, recorded.print, before.keep)
+
+
+def _likeness(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None) -> float:
+    """Return the share of words that what is new in both requests has in common."""
+    before, now = (growths[0].keep, growths[1].keep) if growths else (0, 0)
+    old, new = recorded.print.words(before), live.words(now)
+    return len(old & new) / (len(old | new) or 1)
+
+
+def conversations(live: Print, bound: Sequence[Print]) -> list[int]:
+    """Return which of the ``bound`` live requests ``live`` goes on from: the longest of those it continues.
+
+    Where twins share a history but for the answers, those it continues word for word are meant.
+    """
+    found = [at for at, above in enumerate(bound) if continues(above, live)]
+    longest = max((len(bound[at].roles) for at in found), default=0)
+    found = [at for at in found if len(bound[at].roles) == longest]
+    return [at for at in found if bound[at].exact == live.exact[:longest]] or found

@@ -1,0 +1,29 @@
+"""Messages read from their JSON with nothing lost: members that no type names stay in ``extra``, in every part."""
+
+from typing import Any
+
+import msgspec
+from llm_dialects import Json, Message, Record
+
+
+def message_from_json(value: Json) -> Message:
+    """Read one message; the inverse of ``llm_dialects.to_json``.
+
+    Raises:
+        msgspec.ValidationError: it is no message.
+    """
+    message: Message = _with_extra(msgspec.convert(value, Message), value)
+    return message
+
+
+def _with_extra(value: Any, source: Json) -> Any:
+    """Return a converted value with what its types do not name put back in from ``source``."""
+    if isinstance(value, tuple):
+        return tuple(_with_extra(item, part) for item, part in zip(value, source, strict=True))
+    if not isinstance(value, Record):
+        return value
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(value)}
+    changes = {name: _with_extra(getattr(value, name), source[key]) for key, name in fields.items() if key in source}
+    known = {*fields, value.__struct_config__.tag_field}
+    changes["extra"] = {key: member for key, member in source.items() if key not in known}
+    return msgspec.structs.replace(value, **changes)
