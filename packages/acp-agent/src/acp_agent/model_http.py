@@ -1,6 +1,6 @@
 """A provider over HTTP: renders the request in its dialect, decodes the answer as it streams in.
 
-The client is httpcore, the engine under httpx: it does connections, TLS and proxies at a third of the import time.
+The client is httpcore2, the engine under httpx2: it does connections, TLS and proxies at half the start-up cost.
 Imported with the first model call, never at start.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from urllib.parse import urlsplit
 
-import httpcore
+import httpcore2
 import msgspec
 from llm_dialects.chunks import Finish, StreamChunk
 from llm_dialects.dialect import Dialect, DialectError
@@ -31,7 +31,7 @@ class HttpModel:
         self._key_name = config.api_key_env
         self._key = environment.get(config.api_key_env, "")
         self._timeout = {"connect": 30.0, "write": 30.0, "pool": None, "read": config.silence_seconds}
-        self._pool = httpcore.AsyncConnectionPool(proxy=proxy_for(self._url, environment))
+        self._pool = httpcore2.AsyncConnectionPool(proxy=proxy_for(self._url, environment))
 
     async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
         """Send the request; yield chunks as the body arrives."""
@@ -86,16 +86,16 @@ def told_as_model_errors() -> Iterator[None]:
     """Turn the client's and the decoder's exceptions into ``ModelError``."""
     try:
         yield
-    except httpcore.TimeoutException as error:
+    except httpcore2.TimeoutException as error:
         raise ModelError("TIMEOUT", f"the provider did not answer in time ({type(error).__name__})") from error
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
         raise ModelError("STREAM_CLOSED", f"connection lost: {error or type(error).__name__}") from error
-    except (httpcore.UnsupportedProtocol, ValueError) as error:
+    except (httpcore2.UnsupportedProtocol, ValueError) as error:
         code = "SERVER_ERROR" if isinstance(error, DialectError) else "INVALID_REQUEST"
         raise ModelError(code, str(error)) from error
 
 
-def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore.Proxy | None:
+def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore2.Proxy | None:
     """Return the proxy that ``HTTPS_PROXY`` / ``HTTP_PROXY`` / ``ALL_PROXY`` name for ``url``, ``NO_PROXY`` heeded."""
     parts = urlsplit(url)
     variables = {name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy")}
@@ -103,7 +103,7 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore.Proxy | None
     host = parts.hostname or ""
     spared = [name.strip().lstrip(".").lower() for name in variables.get("no_proxy", "").split(",") if name.strip()]
     bypassed = host in LOOPBACK or any(name == "*" or f".{host}".endswith(f".{name}") for name in spared)
-    return httpcore.Proxy(proxy) if proxy and not bypassed else None
+    return httpcore2.Proxy(proxy) if proxy and not bypassed else None
 
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

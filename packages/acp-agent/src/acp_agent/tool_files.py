@@ -34,12 +34,8 @@ async def read_file(context: ToolContext, arguments: ReadArguments) -> ToolOutco
     """Return some lines of a file as they stand; say so where there are more."""
     if arguments.offset < 1 or arguments.limit < 1:
         raise ToolError("INVALID_ARGUMENTS", "offset and limit count from 1")
-    lines = read_text(inside(context, arguments.path, reading=True), arguments.path).splitlines(keepends=True)
-    start = arguments.offset - 1
-    shown = fitting(lines[start : start + arguments.limit], context.config.output_limit_bytes)
-    end = start + len(shown)
-    note = "" if end >= len(lines) else f"\n[lines {start + 1} to {end} of {len(lines)}; read on with offset {end + 1}]"
-    return ToolOutcome("".join(shown) + note or "[empty file]" if lines else "[empty file]")
+    text = read_text(inside(context, arguments.path, reading=True), arguments.path)
+    return ToolOutcome(window(text.splitlines(keepends=True), arguments, context.config.output_limit_bytes))
 
 
 async def write_file(context: ToolContext, arguments: WriteArguments) -> ToolOutcome:
@@ -101,11 +97,32 @@ def write_text(target: Path, name: str, text: str) -> int:
         raise ToolError("IO_ERROR", f"cannot write {name}: {error.strerror}") from None
 
 
-def fitting(lines: list[str], limit: int) -> list[str]:
-    """Return as many leading lines as ``limit`` bytes hold; always at least one, cut if need be."""
+def window(lines: list[str], arguments: ReadArguments, limit: int) -> str:
+    """Return the lines asked for, as many as ``limit`` bytes hold, and a word on what is left out."""
+    if not lines:
+        return "[empty file]"
+    start = arguments.offset - 1
+    asked = lines[start : start + arguments.limit]
+    if not asked:
+        return f"[the file has {len(lines)} lines]"
+    shown = asked[: fitting(asked, limit)]
+    if not shown:
+        return f"{cut(asked[0], limit)}\n[the rest of line {start + 1} is left out]"
+    end = start + len(shown)
+    more = f"\n[lines {start + 1} to {end} of {len(lines)}; read on with offset {end + 1}]"
+    return "".join(shown) + (more if end < len(lines) else "")
+
+
+def fitting(lines: list[str], limit: int) -> int:
+    """Return how many leading lines ``limit`` bytes hold."""
     size = 0
     for count, line in enumerate(lines):
-        size += len(line.encode("utf-8", "replace"))
+        size += len(line.encode())
         if size > limit:
-            return lines[:count] or [line.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")]
-    return lines
+            return count
+    return len(lines)
+
+
+def cut(line: str, limit: int) -> str:
+    """Return the beginning of ``line`` that ``limit`` bytes hold, no character torn."""
+    return line.encode()[:limit].decode("utf-8", "ignore")

@@ -65,8 +65,10 @@ def inside(context: ToolContext, path: str, *, reading: bool = False) -> Path:
     What is only read may also be one of the session's long outputs.
 
     Raises:
-        ToolError: ``OUTSIDE_CWD``.
+        ToolError: ``OUTSIDE_CWD``, or ``IO_ERROR`` for what no file can be named.
     """
+    if "\0" in path:
+        raise ToolError("IO_ERROR", "no file name holds a NUL")
     target = Path(os.path.realpath(context.cwd / path))
     roots = [context.cwd, context.spill] if reading else [context.cwd]
     if not any(target.is_relative_to(os.path.realpath(root)) for root in roots):
