@@ -9,6 +9,7 @@ from normalizer.order import ORDERINGS, Ordering, OrderRule, canonical_order, fr
 from normalizer.paths import slug
 from normalizer.rewrite import Change
 from normalizer.rules import RULES, Rule
+from normalizer.table import identities_table, rules_table
 from normalizer.times import render_date
 from normalizer.tokens import escape, has_token, strip_numbers, unescape
 from normalizer.walk import leaves
@@ -16,7 +17,7 @@ from normalizer.walk import leaves
 __all__ = [
     "IDENTITIES", "ORDERINGS", "RULES", "Change", "Context", "Declared", "Document", "Json", "Kind", "Ledger",
     "LineError", "OrderRule", "Ordering", "Rule", "canon_value", "canonical_line", "canonical_lines",
-    "canonical_order", "erased_share", "escape", "frame_kind", "has_token", "identity_kind", "learn", "leaves",
-    "looks_random", "normalize", "normalize_pieces", "normalize_text", "parse_lines", "render_date", "slug",
-    "strip_numbers", "unescape",
+    "canonical_order", "erased_share", "escape", "frame_kind", "has_token", "identities_table", "identity_kind",
+    "learn", "leaves", "looks_random", "normalize", "normalize_pieces", "normalize_text", "parse_lines", "render_date",
+    "rules_table", "slug", "strip_numbers", "unescape",
 ]  # fmt: skip

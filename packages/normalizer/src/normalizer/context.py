@@ -38,7 +38,7 @@ class Declared(Struct, frozen=True, kw_only=True):
             raise ValueError(f"[[normalize]] {self.token}: pattern: {error}\nmend: correct the expression") from None
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class Context(Struct, frozen=True, cache_hash=True, kw_only=True):
     """The values of one run that are replaced because they are known, never because of their shape.
 
     ``cwd``, ``home``, ``tmp`` and ``agent`` (the agent's install root): absolute paths, each in every spelling that

@@ -1,6 +1,7 @@
 """Which fields hold identities. Enumerations (``modeId``, ``optionId``, an ``id`` under ``models``) never do."""
 
 import re
+from functools import lru_cache
 
 from normalizer.context import Field
 from normalizer.lines import Json
@@ -13,10 +14,8 @@ def identity_kind(field: Field) -> str | None:
         return None
     if key == "id":
         return _bare_id(field)
-    if _ENUMERATION.search(key):
-        return None
-    named = next((kind for kind, names, _ in IDENTITIES if names and re.search(names, key)), None)
-    return named or ("id" if _ANY_ID.search(key) and looks_random(value) else None)
+    kind = _kind_of_name(key)
+    return kind if kind != "id" or looks_random(value) else None
 
 
 def looks_random(value: Json) -> bool:
@@ -29,10 +28,23 @@ def precedence(kind: str) -> int:
     return _ORDER.get(kind, len(_ORDER))
 
 
+def is_kind(kind: str) -> bool:
+    """Whether this is a kind of identity."""
+    return kind in _ORDER
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_name(key: str) -> str | None:
+    if _ENUMERATION.search(key):
+        return None
+    named = next((kind for kind, names, _ in IDENTITIES if names and re.search(names, key)), None)
+    return named or ("id" if _ANY_ID.search(key) else None)
+
+
 def _bare_id(field: Field) -> str | None:
     if field.path == ("id",) and field.document in ("stdout", "client"):
         return None
-    if any(isinstance(part, str) and snake_plural(part) in _ENUMERATIONS for part in field.path):
+    if any(isinstance(part, str) and _last_word(part) in _ENUMERATIONS for part in field.path):
         return None
     kind = field.parent.get("type") if isinstance(field.parent, dict) else None
     if kind in _TOOL_CALLS:
@@ -42,7 +54,7 @@ def _bare_id(field: Field) -> str | None:
     return "id" if looks_random(field.value) else None
 
 
-def snake_plural(name: str) -> str:
+def _last_word(name: str) -> str:
     """The last word of a member name, lower case: ``availableModes`` and ``modes`` are ``modes``."""
     return re.split(r"(?<=[a-z0-9])(?=[A-Z])|[-_. ]+", name)[-1].lower()
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from normalizer.context import Context, Document, Kind
-from normalizer.identity import identity_kind
 from normalizer.ledger import Ledger
 from normalizer.lines import Json, canonical_line
 from normalizer.rewrite import Manner, Rewriter, Trace, issued_ids, rewriter
-from normalizer.rules import lens
+from normalizer.rules import lens, taught_kind
 from normalizer.tokens import escape, has_token, numbers
 from normalizer.walk import fields, leaves
 
@@ -32,7 +31,7 @@ def normalize(
     for kind, value in known:
         ledger.learn(kind, value)
     for document in documents:
-        learn(ledger, document, stored=stored)
+        learn(ledger, document, context, stored=stored)
     for kind, value in known:
         ledger.number(ledger.token(kind, value))
     if stored:
@@ -43,10 +42,10 @@ def normalize(
     return [replace(document, values=Rewriter(seen, _lines(document), manner).values()) for document in documents]
 
 
-def learn(ledger: Ledger, document: Document, *, stored: bool = False) -> None:
+def learn(ledger: Ledger, document: Document, context: Context, *, stored: bool = False) -> None:
     """Teach the ledger every identity that a document's fields hold."""
     for field in fields(document):
-        kind = identity_kind(field)
+        kind = taught_kind(field, context)
         if kind and not (stored and isinstance(field.value, str) and has_token(field.value)):
             ledger.learn(kind, field.value)
 
@@ -58,7 +57,7 @@ def canon_value(
 
     The ledger learns what the value teaches. ``stored`` values lose the numbers of their tokens.
     """
-    learn(ledger, Document("", kind, [value]), stored=stored)
+    learn(ledger, Document("", kind, [value]), context, stored=stored)
     return rewriter(lens(context, ledger), "", kind, value, Manner(stored=stored, numbered=False)).values()[0]
 
 

@@ -9,8 +9,8 @@ from normalizer.blocks import Address, blocks, model_paths
 from normalizer.context import Document, Field, Kind
 from normalizer.jsontext import Part, escape_text, parse_container, parts
 from normalizer.lines import Json
-from normalizer.rules import RULES, Lens
-from normalizer.spans import Claims, Span, recut, written
+from normalizer.rules import RULES, Lens, text_claims
+from normalizer.spans import Claims, Span, masked, recut, written
 from normalizer.tokens import LITERAL, Token, has_token, marks, strip_numbers
 from normalizer.walk import Path, under
 
@@ -156,11 +156,17 @@ class Rewriter:
         claims = Claims()
         if self._manner.stored and LITERAL in text:
             claims.add(self._stored(text), "stored")
-        for rule in RULES:
-            if rule.text and (rule.expands or not field.model) and not (self._manner.stored and rule.name == "literal"):
-                found = rule.text(text, self._lens)
-                claims.add((span for span in found if not (span.token and self._kept(span.token, field))), rule.name)
-        return claims.spans()
+        while True:
+            # Again, with a word in each claimed place: what stands beside a token is judged alike live and stored.
+            found = len(claims.spans())
+            self._claim(claims, masked(text, claims.spans()), field)
+            if len(claims.spans()) == found:
+                return claims.spans()
+
+    def _claim(self, claims: Claims, text: str, field: Field) -> None:
+        for rule, spans in text_claims(text, self._lens):
+            if (rule.expands or not field.model) and not (self._manner.stored and rule.name == "literal"):
+                claims.add((span for span in spans if not (span.token and self._kept(span.token, field))), rule.name)
 
     def _stored(self, text: str) -> Iterator[Span]:
         for mark in marks(text):

@@ -7,8 +7,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from normalizer.context import Context, Declared, Field, snake
-from normalizer.identity import IDENTITIES, identity_kind
+from normalizer.identity import IDENTITIES, identity_kind, is_kind
 from normalizer.ledger import UUID, Ledger, canonical, is_free
+from normalizer.lines import Json
 from normalizer.paths import Root, compile_roots, path_spans
 from normalizer.spans import Span
 from normalizer.times import DATES, compile_dates, date_spans, duration_spans, moment_spans
@@ -46,6 +47,25 @@ class Rule(Struct, frozen=True, kw_only=True):
     expands: bool = False
 
 
+def text_claims(text: str, lens: Lens) -> Iterator[tuple[Rule, Iterable[Span]]]:
+    """What each text rule wants of a text, in the order of the table."""
+    known = dict(_without_ledger(text, lens.context)) if len(text) > 1 else {}
+    for place, rule in enumerate(RULES):
+        if rule.text is learned:
+            yield rule, learned(text, lens)
+        elif place in known:
+            yield rule, known[place]
+
+
+@lru_cache(maxsize=8192)
+def _without_ledger(text: str, context: Context) -> tuple[tuple[int, tuple[Span, ...]], ...]:
+    """The same without what is learned. Kept, because a history is said again with every request."""
+    plain = lens(context, Ledger())
+    rules = ((at, rule.text) for at, rule in enumerate(RULES) if rule.text and rule.text is not learned)
+    found = ((place, tuple(find(text, plain))) for place, find in rules)
+    return tuple((place, spans) for place, spans in found if spans)
+
+
 # ── declared ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -53,8 +73,16 @@ def declared_field(field: Field, lens: Lens) -> Token | None:
     """A whole leaf that ``[[normalize]]`` names by path or key."""
     for rule in lens.context.declared:
         if _names(rule, field) and re.fullmatch(rule.pattern or r"(?s:.*)", str(field.value)):
-            return Token(rule.token)
+            return _declared_token(rule, field.value, lens)
     return None
+
+
+def taught_kind(field: Field, context: Context) -> str | None:
+    """The kind of identity a leaf teaches: as declared, else by its name."""
+    for rule in context.declared:
+        if is_kind(rule.token) and _names(rule, field) and re.fullmatch(rule.pattern or r"(?s:.*)", str(field.value)):
+            return rule.token
+    return identity_kind(field)
 
 
 def declared_text(text: str, lens: Lens) -> Iterator[Span]:
@@ -63,7 +91,12 @@ def declared_text(text: str, lens: Lens) -> Iterator[Span]:
         if rule.pattern and rule.path is None and rule.key is None:
             for match in re.finditer(rule.pattern, text):
                 group = 1 if match.re.groups and match[1] is not None else 0
-                yield Span(match.start(group), match.end(group), Token(rule.token))
+                yield Span(match.start(group), match.end(group), _declared_token(rule, match[group], lens))
+
+
+def _declared_token(rule: Declared, value: Json, lens: Lens) -> Token:
+    """Declared as an identity, a value keeps its equality; else the token says only that it varies."""
+    return lens.ledger.token(rule.token, value) if is_kind(rule.token) else Token(rule.token)
 
 
 def _names(rule: Declared, field: Field) -> bool:
@@ -218,7 +251,7 @@ def _compiled(
     return (
         compile_roots(folders),
         compile_dates(context.dates),
-        re.compile(rf"(?i)(?:[0-9a-z\]]:|\bport[ =:]+)({ports})(?![0-9A-Za-z])") if ports else None,
+        re.compile(rf"(?i)(?:(?<=[0-9a-z\]]:)|\bport(?: |=|: ?))({ports})(?![0-9A-Za-z])") if ports else None,
         re.compile(rf"(?<=[0-9A-Za-z][/@ ])v?{version}(?![0-9A-Za-z.+-])") if version.count(".") >= 2 else None,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from normalizer.tokens import Token
+from normalizer.tokens import Token, has_token
 
 
 class Span(Struct, frozen=True):
@@ -47,6 +47,17 @@ class Claims:
         return all(other.end <= span.start for other in before) and all(span.end <= other.start for other in after)
 
 
+def masked(text: str, spans: Iterable[Span]) -> str:
+    """The text with a word in place of each claimed value, a path in place of a folder; escapes stay braces."""
+    parts, done = [], 0
+    for span in spans:
+        word = _word(span)
+        if word:
+            parts += [text[done : span.start], word]
+            done = span.end
+    return "".join(parts) + text[done:] if parts else text
+
+
 def written(span: Span, render: Render) -> str:
     """What stands in the new text for this span."""
     return span.before + (render(span.token) if span.token else "") + span.after
@@ -73,3 +84,15 @@ def recut(pieces: Sequence[str], spans: Sequence[Span], render: Render) -> list[
         done = max(done, offset)
         out.append("".join(parts))
     return out
+
+
+def _word(span: Span) -> str | None:
+    new, size = span.before + (span.token.text() if span.token else "") + span.after, span.end - span.start
+    if new == "/":
+        return "/" * size
+    if not has_token(new):
+        return None
+    return ("/" if new.startswith(_FOLDERS) else "x") + "x" * (size - 1)
+
+
+_FOLDERS = ("{{cwd}}", "{{home}}", "{{tmp}}", "{{agent}}")
