@@ -106,7 +106,8 @@ def lock(session: nox.Session) -> None:
 def stress(session: nox.Session) -> None:
     """The long tests: hundreds of repeats, soaks."""
     sync(session, "tests")
-    run(session, "pytest", "-m", "stress", *(session.posargs or ["packages", "tests"]), env=cases())
+    chosen = session.posargs or ["packages", "tests"]
+    run(session, "pytest", "-m", "stress", "-o", "faulthandler_timeout=0", *chosen, env=cases())
 
 
 def sync(session: nox.Session, group: str) -> None:
