@@ -5,8 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 
 import pytest
-from llm_dialects.actions import Body, Head, Pause, Reset, Stall
-from llm_dialects.dialects import DIALECTS
+from llm_dialects import DIALECTS, Body, Head, Pause, Reset, Stall
 from llm_mock_server.connection import MAX_PENDING, TURN, Connection
 from llm_mock_server.journal import CapturedRequest, Journal
 from llm_mock_server.server import MockServer, Responder
@@ -111,7 +110,8 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_responder_that_fails_before_the_head_is_a_500(asked, transport, name):
     captured = asked(BROKEN[name])
-    head, body = transport.written
+    (written,) = transport.written
+    head, _, body = written.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
     assert captured.error is not None
     assert json.loads(body)["error"]["message"] == f"{type(captured.error).__name__}: {captured.error}"
@@ -270,14 +270,36 @@ def test_what_a_reply_raises_when_it_is_closed_is_kept(play, post):
 
 
 @pytest.mark.parametrize(
-    ("length", "written"),
-    [("3", []), ("4", [b"<eof>"]), ("2", [b"<eof>"])],
+    ("length", "after"),
+    [(3, []), (4, [b"<eof>"]), (2, [b"<eof>"])],
     ids=["kept", "too short", "too long"],
 )
-def test_a_body_that_breaks_its_length_ends_the_connection(asked, transport, length, written):
-    captured = asked(lambda http: [Head(200, (("content-length", length),)), Body(b"one")])
-    assert transport.written[1:] == [b"one", *written]
+def test_a_body_that_breaks_its_length_ends_the_connection(asked, transport, length, after):
+    captured = asked(lambda http: [known(length), Body(b"one")])
+    assert transport.written == [KNOWN % length + b"one", *after]
     assert captured.outcome == "completed"
+
+
+def known(length):
+    return Head(200, (("Content-Length", str(length)),))
+
+
+KNOWN = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("actions", "written"),
+    [
+        ((known(6), Body(b"one"), Body(b"two")), [KNOWN % 6 + b"one", b"two"]),
+        ((known(0),), [KNOWN % 0]),
+        ((known(3), Stall()), [KNOWN % 3]),
+        ((known(3), Pause(0), Body(b"one")), [KNOWN % 3, b"one"]),
+        ((known(3), Reset("rst")), [KNOWN % 3, b"<abort>"]),
+    ],
+)
+def test_a_head_of_known_length_waits_for_nothing_but_the_body(asked, transport, actions, written):
+    asked(lambda http: list(actions))
+    assert transport.written == written
 
 
 def test_a_body_that_was_cut_short_is_journalled(play, post):

@@ -6,16 +6,16 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_dialects.actions import Head
+from llm_dialects import Head
 from llm_mock_server.http1 import (
     ContinueWanted,
     Event,
+    Opening,
     RawRequest,
     Refused,
     RequestParser,
     encode_chunk,
-    encode_head,
-    framing,
+    open_response,
     origin_form,
 )
 
@@ -161,41 +161,48 @@ def test_what_is_sent_in_chunks_is_read_from_chunks(pieces):
     assert request.body == b"".join(pieces)
 
 
-GET = RawRequest("GET", "/", (), b"")
-OLD = RawRequest("GET", "/", (), b"", http10=True)
-HEAD = RawRequest("HEAD", "/", (), b"")
 LENGTH = (("Content-Length", "3"),)
+STATUS = b"HTTP/1.1 200 OK\r\n"
 
-FRAMINGS = [
-    (Head(200), GET, "chunked"),
-    (Head(200, LENGTH), GET, "length"),
-    (Head(200), OLD, "close"),
-    (Head(200, LENGTH), OLD, "length"),
-    (Head(200, LENGTH), HEAD, "none"),
-    (Head(204), GET, "none"),
+OPENINGS = [
+    (Head(200), "GET", False, True, Opening(STATUS + b"transfer-encoding: chunked\r\n\r\n", "chunked", 0, True)),
+    (
+        Head(200),
+        "GET",
+        False,
+        False,
+        Opening(STATUS + b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n", "chunked", 0, False),
+    ),
+    (Head(200, LENGTH), "GET", False, True, Opening(STATUS + b"Content-Length: 3\r\n\r\n", "length", 3, True)),
+    (Head(200, LENGTH), "HEAD", False, True, Opening(STATUS + b"Content-Length: 3\r\n\r\n", "none", 0, True)),
+    (Head(200), "GET", True, True, Opening(STATUS + b"connection: close\r\n\r\n", "close", 0, False)),
+    (
+        Head(200, LENGTH),
+        "GET",
+        True,
+        True,
+        Opening(STATUS + b"Content-Length: 3\r\nconnection: keep-alive\r\n\r\n", "length", 3, True),
+    ),
+    (Head(204), "GET", False, True, Opening(b"HTTP/1.1 204 No Content\r\n\r\n", "none", 0, True)),
+    (
+        Head(299, (("Connection", "Close"),)),
+        "HEAD",
+        False,
+        True,
+        Opening(b"HTTP/1.1 299 Unknown\r\nConnection: Close\r\n\r\n", "none", 0, False),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("head", "request_", "expected"), FRAMINGS)
-def test_framing(head, request_, expected):
-    assert framing(head, request_) == expected
+@pytest.mark.parametrize(("head", "method", "http10", "keep_alive", "expected"), OPENINGS)
+def test_open_response(head, method, http10, keep_alive, expected):
+    assert open_response(head, method, http10=http10, keep_alive=keep_alive) == expected
 
 
-HEADS = [
-    (Head(200), "chunked", None, b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"),
-    (Head(529, (("a", "1"),)), "none", "close", b"HTTP/1.1 529 Overloaded\r\na: 1\r\nconnection: close\r\n\r\n"),
-    (Head(299, (("Connection", "x"),)), "none", "close", b"HTTP/1.1 299 Unknown\r\nConnection: x\r\n\r\n"),
-]
-
-
-@pytest.mark.parametrize(("head", "frame", "connection", "expected"), HEADS)
-def test_encode_head(head, frame, connection, expected):
-    assert encode_head(head, frame, connection) == expected
-
-
-def test_a_header_cannot_break_out_of_its_line():
-    with pytest.raises(ValueError, match="line break"):
-        encode_head(Head(200, (("a", "1\r\nb: 2"),)), "none", None)
+@pytest.mark.parametrize("headers", [(("a", "1\r\nb: 2"),), (("a\nb", "1"),), (("content-length", "x"),)])
+def test_a_head_that_no_client_could_read_is_an_error(headers):
+    with pytest.raises(ValueError, match=r"line break|invalid literal"):
+        open_response(Head(200, headers), "GET", http10=False, keep_alive=True)
 
 
 @pytest.mark.parametrize(("target", "expected"), [("/a", "/a"), ("/a://b", "/a://b"), ("http://h/a", "/a"), ("*", "*")])

@@ -1,1 +1,29 @@
 """A model provider in a box: performs action values over HTTP and SSE."""
+
+from llm_mock_server.admission import HttpRequest
+from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, whole
+from llm_mock_server.connection import ResponderResult
+from llm_mock_server.journal import CapturedRequest, Kind, Outcome
+from llm_mock_server.script import ScriptedProvider, read_script
+from llm_mock_server.server import MAX_BODY, MockServer, Responder, serve
+from llm_mock_server.threaded import ThreadedServer, serve_in_thread
+
+__all__ = [
+    "EVENT_STREAM",
+    "MAX_BODY",
+    "CapturedRequest",
+    "HttpRequest",
+    "Kind",
+    "MockServer",
+    "Outcome",
+    "Responder",
+    "ResponderResult",
+    "ScriptedProvider",
+    "ThreadedServer",
+    "entry_reply",
+    "failure_reply",
+    "read_script",
+    "serve",
+    "serve_in_thread",
+    "whole",
+]

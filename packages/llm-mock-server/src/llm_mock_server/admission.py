@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 
-from llm_dialects.actions import Reply
-from llm_dialects.chunks import Json
-from llm_dialects.dialect import Dialect
-from llm_dialects.errors import ProviderError
+from llm_dialects import Dialect, Json, ProviderError, Reply
 from llm_dialects.wire import decode_json
 from msgspec import Struct
 

@@ -3,12 +3,25 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
-from llm_dialects.actions import Action, Body, Head, Reset, Stall
-from llm_dialects.chunks import StreamChunk
-from llm_dialects.dialect import Answer, Dialect, is_streamed
-from llm_dialects.entries import Chunks, Entry, Hang, Throw
-from llm_dialects.errors import ProviderError, failure_in, status_of
-from llm_dialects.requests import Request
+from llm_dialects import (
+    Action,
+    Answer,
+    Body,
+    Chunks,
+    Dialect,
+    Entry,
+    Hang,
+    Head,
+    ProviderError,
+    Request,
+    Reset,
+    Stall,
+    StreamChunk,
+    Throw,
+    failure_in,
+    is_streamed,
+    status_of,
+)
 from msgspec import UNSET
 
 EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control", "no-cache")))

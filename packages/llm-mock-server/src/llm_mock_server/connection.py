@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Iterator
 from typing import Any, Literal, Protocol, assert_never, cast
 
-from llm_dialects.actions import Action, Body, Head, Pause, Reply, Reset, Stall
+from llm_dialects import Action, Body, Head, Pause, Reply, Reset, Stall
 
 from llm_mock_server.http1 import (
     CONTINUE,
@@ -26,9 +26,7 @@ from llm_mock_server.http1 import (
     Refused,
     RequestParser,
     encode_chunk,
-    encode_head,
-    framing,
-    header,
+    open_response,
 )
 from llm_mock_server.journal import CapturedRequest, Journal, Outcome
 
@@ -42,7 +40,8 @@ class Exchange:
     Attributes:
         actions: The rest of the reply, None while it is awaited.
         driven: Whether a task performs the actions, as those of an asynchronous answer.
-        frame: How the body is framed, None until the head is sent.
+        frame: How the body is framed, None until there is a head.
+        held: Bytes of the head that wait for the first of the body.
         owed: Bytes of an announced length that are not sent yet; negative where too many were.
         outcome: What the journal will say if the answer ends well.
     """
@@ -53,6 +52,7 @@ class Exchange:
         "captured",
         "driven",
         "frame",
+        "held",
         "keep_alive",
         "outcome",
         "owed",
@@ -70,6 +70,7 @@ class Exchange:
         self.actions: Iterator[Action] | None = None
         self.driven = False
         self.frame: Framing | None = None
+        self.held = b""
         self.owed = 0
         self.terminated = False
         self.outcome: Outcome = "completed"
@@ -260,13 +261,16 @@ class Connection(asyncio.Protocol):
             case Head():
                 self._send_head(exchange, action)
             case Pause():
+                self._send_held(exchange)
                 self._waiting = True
                 self._timer = self._loop.call_later(action.seconds, self._wake)
             case Stall():
+                self._send_held(exchange)
                 self._waiting = True
                 exchange.outcome = "stalled"
                 self._stop_listening()
             case Reset():
+                self._send_held(exchange)
                 self._reset(exchange, action.how)
             case _:
                 assert_never(action)
@@ -283,18 +287,23 @@ class Connection(asyncio.Protocol):
     def _send_head(self, exchange: Exchange, head: Head) -> None:
         if exchange.frame is not None:
             raise ValueError("a reply has a second Head")
-        frame = framing(head, exchange.raw)
-        if frame == "close" or header(head.headers, "connection") == "close":
-            exchange.keep_alive = False
-        kept = "keep-alive" if exchange.raw.http10 else None
-        encoded = encode_head(head, frame, kept if exchange.keep_alive else "close")
-        if frame == "length":
-            exchange.owed = int(header(head.headers, "content-length") or 0)
-        exchange.frame = frame
+        raw = exchange.raw
+        opening = open_response(head, raw.method, http10=raw.http10, keep_alive=exchange.keep_alive)
+        exchange.frame, exchange.owed, exchange.keep_alive = opening.frame, opening.length, opening.keep_alive
         exchange.captured.status = head.status
-        self._write(exchange, encoded)
+        exchange.held = opening.data
+        if opening.frame != "length" or exchange.driven:
+            self._send_held(exchange)
+
+    def _send_held(self, exchange: Exchange) -> None:
+        """Send a head that was held back. That of a body of known length waits for the body, as it costs a write."""
+        if exchange.held:
+            self._write(exchange, b"")
 
     def _write(self, exchange: Exchange, data: bytes) -> None:
+        if exchange.held:
+            data = exchange.held + data
+            exchange.held = b""
         exchange.captured.bytes_sent += len(data)
         self._transport.write(data)
 
@@ -317,6 +326,8 @@ class Connection(asyncio.Protocol):
         """End an answer that has no more actions; called again once its last bytes have left."""
         if exchange.frame is None:
             self._fail(exchange, ValueError("a reply ended without a Head"))
+        elif exchange.held:
+            self._send_held(exchange)
         elif exchange.frame == "chunked" and not exchange.terminated:
             exchange.terminated = True
             self._write(exchange, LAST_CHUNK)

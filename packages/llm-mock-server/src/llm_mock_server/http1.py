@@ -4,11 +4,12 @@ The grammar is httptools' (llhttp); what this module adds is what a server under
 client can make it keep, and a verdict for what cannot be taken, so that the caller only ever sees whole requests.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
 import httptools
-from llm_dialects.actions import Head
+from llm_dialects import Head
 from msgspec import Struct
 
 Headers = tuple[tuple[str, str], ...]
@@ -175,9 +176,9 @@ class RequestParser:
 
 
 def header(headers: Headers | list[tuple[str, str]], name: str) -> str | None:
-    """Return the first value of the header ``name`` (given in lower case), or None."""
+    """Return the first value of the header ``name``, or None; names are in lower case."""
     for key, value in headers:
-        if key.lower() == name:
+        if key == name:
             return value
     return None
 
@@ -205,33 +206,46 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def framing(head: Head, request: RawRequest) -> Framing:
-    """Return how the body under ``head`` is framed in answer to ``request``."""
-    if request.method == "HEAD" or head.status in (204, 304):
-        return "none"
-    if header(head.headers, "content-length") is not None:
-        return "length"
-    return "close" if request.http10 else "chunked"
+class Opening(Struct, frozen=True):
+    """A head ready to be sent: how its body is framed, how long it says that is, and whether the connection lives."""
+
+    data: bytes
+    frame: Framing
+    length: int
+    keep_alive: bool
 
 
 @lru_cache(maxsize=256)
-def encode_head(head: Head, frame: Framing, connection: str | None) -> bytes:
-    """Return the bytes of ``head``; ``connection`` is that header's value, None where the protocol's default holds.
+def open_response(head: Head, method: str, *, http10: bool, keep_alive: bool) -> Opening:
+    """Return how an answer to a request of ``method`` opens.
 
     There is no ``date`` and no ``server`` header: the same actions are the same bytes.
 
     Raises:
-        ValueError: a header that would break out of its line.
+        ValueError: a header that would break out of its line, or a ``content-length`` that is no number.
     """
+    own = {name.lower(): value for name, value in head.headers}
+    frame = framing(head.status, own, method, http10=http10)
+    keep_alive = keep_alive and frame != "close" and own.get("connection", "").lower() != "close"
+    length = int(own["content-length"]) if frame == "length" else 0
     lines = [f"HTTP/1.1 {head.status} {REASONS.get(head.status, 'Unknown')}"]
     lines += [f"{name}: {value}" for name, value in head.headers]
-    if frame == "chunked" and header(head.headers, "transfer-encoding") is None:
+    if frame == "chunked" and "transfer-encoding" not in own:
         lines.append("transfer-encoding: chunked")
-    if connection is not None and header(head.headers, "connection") is None:
-        lines.append(f"connection: {connection}")
+    if "connection" not in own and (http10 or not keep_alive):
+        lines.append(f"connection: {'keep-alive' if keep_alive else 'close'}")
     if any("\r" in line or "\n" in line for line in lines):
         raise ValueError(f"a header of {head} holds a line break")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+    return Opening(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"), frame, length, keep_alive)
+
+
+def framing(status: int, headers: Mapping[str, str], method: str, *, http10: bool) -> Framing:
+    """Return how a body is framed; ``headers`` are the answer's."""
+    if method == "HEAD" or status in (204, 304):
+        return "none"
+    if "content-length" in headers:
+        return "length"
+    return "close" if http10 else "chunked"
 
 
 def encode_chunk(data: bytes) -> bytes:

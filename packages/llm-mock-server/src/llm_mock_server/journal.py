@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, Literal
 
-from llm_dialects.chunks import Json
+from llm_dialects import Json
 from msgspec import Struct
 
 from llm_mock_server.http1 import Headers

@@ -5,10 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import assert_never
 
-from llm_dialects.actions import Reply
-from llm_dialects.dialect import Dialect, DialectError
-from llm_dialects.dialects import DIALECTS
-from llm_dialects.errors import ProviderError
+from llm_dialects import DIALECTS, Dialect, DialectError, ProviderError, Reply
 
 from llm_mock_server.admission import Call, HttpRequest, Rejected, Side, admit, admit_refused, likely_dialect
 from llm_mock_server.answer import failure_reply
