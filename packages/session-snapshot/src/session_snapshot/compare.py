@@ -1,0 +1,102 @@
+"""Hold actual surfaces against committed ones: byte for byte, and where they differ, say what changed in what
+happened."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llm_replay import Difference, diff_json, format_difference
+
+from session_snapshot.report import Failure, Surface
+
+CONTEXT = 2
+"""How many unchanged lines before the first difference are shown."""
+
+SHOWN_CHARS = 160
+MOST_DIFFERENCES = 20
+
+
+def compare_lines(surface: Surface, name: str, expected: str | None, actual: str) -> list[Failure]:
+    """Compare two JSON Lines texts; ``name`` is the committed file's, ``expected`` is ``None`` where it is missing."""
+    if expected is None:
+        what = f"{name} is missing"
+        return [Failure(surface, what, "mend: record the scenario, or refresh it with --accept once you have read it")]
+    if expected == actual:
+        return []
+    try:
+        before, after = rows(expected), rows(actual)
+    except ValueError as error:
+        return [Failure(surface, f"{name} is not JSON Lines: {error}", "mend: restore it from version control")]
+    differences = diff_json(before, after)
+    if not differences:
+        return [Failure(surface, f"{name} says the same in other bytes", byte_difference(expected, actual))]
+    return [Failure(surface, headline(name, differences), describe(before, differences))]
+
+
+def rows(text: str) -> list[Any]:
+    """The values of JSON Lines."""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def headline(name: str, differences: Sequence[Difference]) -> str:
+    """How much differs, and from which line on."""
+    line = first_line(differences)
+    count = len(differences)
+    return f"{name}:{line}: {count} difference{'s'[: count != 1]}, the first in line {line}"
+
+
+def first_line(differences: Sequence[Difference]) -> int:
+    """The line of the first difference, counted from 1."""
+    return min(int(difference.path.split("/")[1]) for difference in differences if difference.path) + 1
+
+
+def describe(before: Sequence[Any], differences: Sequence[Difference]) -> str:
+    """The lines before the first difference, then every difference, fields named by path."""
+    line = first_line(differences)
+    shown = [
+        f"  line {n + 1}: {abridged(before[n])}" for n in range(max(line - 1 - CONTEXT, 0), min(line - 1, len(before)))
+    ]
+    for difference in differences[:MOST_DIFFERENCES]:
+        shown += format_difference(difference)
+    if len(differences) > MOST_DIFFERENCES:
+        shown.append(f"... and {len(differences) - MOST_DIFFERENCES} more (see the actual files)")
+    return "\n".join(shown)
+
+
+def abridged(value: Any) -> str:
+    """A row on one short line."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+
+
+def byte_difference(expected: str, actual: str) -> str:
+    """The first line whose bytes differ."""
+    pairs = zip(expected.splitlines(keepends=True), actual.splitlines(keepends=True), strict=False)
+    for number, (before, after) in enumerate(pairs, 1):
+        if before != after:
+            return f"line {number}: {before[:SHOWN_CHARS]!r} became {after[:SHOWN_CHARS]!r}"
+    return f"{len(expected.splitlines())} lines became {len(actual.splitlines())}"
+
+
+def compare_trees(name: str, expected: Mapping[str, bytes], actual: Mapping[str, bytes]) -> list[Failure]:
+    """Compare two folders; ``name`` says what ``expected`` is."""
+    lines = [
+        *(f"missing: {path}" for path in sorted(expected.keys() - actual.keys())),
+        *(f"added:   {path} ({excerpt(actual[path])})" for path in sorted(actual.keys() - expected.keys())),
+        *(
+            f"changed: {path}: {excerpt(expected[path])} became {excerpt(actual[path])}"
+            for path in sorted(expected.keys() & actual.keys())
+            if expected[path] != actual[path]
+        ),
+    ]
+    if not lines:
+        return []
+    count = len(lines)
+    what = f"{count} file{'s'[: count != 1]} not as in {name}"
+    return [Failure("workspace", what, "\n".join(lines))]
+
+
+def excerpt(content: bytes) -> str:
+    """The beginning of a file, as text where it is text."""
+    shown = repr(content[:80].decode("utf-8", "backslashreplace"))
+    return shown + (f" … {len(content)} bytes" if len(content) > 80 else "")

@@ -1,0 +1,162 @@
+"""A scenario's committed half: the recording, the goldens, the header pins of its suite, its provenance."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from llm_replay import (
+    Header,
+    Recording,
+    Rows,
+    build_recording,
+    derive_scripts,
+    parse_log,
+    parse_override,
+    parse_rows,
+)
+from msgspec import Struct
+
+from session_snapshot.errors import FixtureError
+from session_snapshot.harvest import PRIMARY
+from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, parse_header
+from session_snapshot.provenance import Provenance, read_provenance
+from session_snapshot.report import Surface
+from session_snapshot.scenario import parse_scenario
+from session_snapshot.suites import Loaded, read, short
+
+STDOUT = "stdout.golden.jsonl"
+REQUESTS = "requests.golden.jsonl"
+OVERRIDE = "replay.override.json"
+PROVENANCE = "provenance.toml"
+
+
+class Pin(Struct, frozen=True):
+    """One header class's pinned content, and the file that holds its readable part."""
+
+    header_class: str
+    header: Header
+    path: str
+
+
+class Committed(Struct, frozen=True):
+    """What a replay is held against. ``texts`` are the machine-written files by name."""
+
+    recording: Recording
+    texts: Mapping[str, str]
+    pins: Mapping[str, Pin]
+    provenance: Provenance | None
+    own_log: bool
+
+    def surfaces(self, actual: Mapping[str, str]) -> Iterator[tuple[Surface, str, str | None]]:
+        """``(surface, file name, expected text)`` of everything compared line by line."""
+        yield "stdout", STDOUT, self.texts.get(STDOUT)
+        if self.own_log:
+            yield from (("session", name, self.texts.get(name)) for name in sorted(actual) if is_log(name))
+        if REQUESTS in actual or REQUESTS in self.texts:
+            yield "requests", REQUESTS, self.texts.get(REQUESTS, "")
+
+
+def is_log(name: str) -> bool:
+    """Whether a file name is a session log's."""
+    return name.startswith("session") and name.endswith(".jsonl")
+
+
+def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
+    """Read the committed half of a scenario (of ``folder``, where a staged one is meant).
+
+    Raises:
+        FixtureError: ``session.jsonl`` is missing, or a file is wrong.
+    """
+    folder = folder or loaded.place.folder
+    if not (folder / PRIMARY).is_file():
+        raise FixtureError(
+            "there is no recording",
+            f"{short(folder)}/{PRIMARY}",
+            None,
+            f"nox -s snapshot_record -- {loaded.place.full_name}",
+        )
+    refuse_undeclared_override(loaded, folder)
+    pins = dict(pins_of(loaded.place.suite_folder)) | own_pin(loaded, folder)
+    headers = {name: pin.header for name, pin in pins.items()}
+    check_rows_pinned(loaded, folder, headers)
+    names = [path.name for path in sorted(folder.glob("*.jsonl"))]
+    return Committed(
+        recording=load_recording(folder, headers),
+        texts={name: read(folder / name)[0] for name in names},
+        pins=pins,
+        provenance=read_provenance(folder, f"{short(folder)}/{PROVENANCE}"),
+        own_log=loaded.agent.persistence.format == "session-snapshot",
+    )
+
+
+def load_recording(folder: Path, headers: Mapping[str, Header]) -> Recording:
+    """Put a scenario's recording together from its files."""
+    logs = [
+        parse_log(*read(path)) for path in sorted(folder.glob("session*.jsonl"), key=lambda path: log_number(path.name))
+    ]
+    requests, override = folder / REQUESTS, folder / OVERRIDE
+    rows = (
+        Rows(parse_rows(*read(requests)), short(requests), headers)
+        if requests.is_file()
+        else Rows((), short(requests), headers)
+    )
+    return build_recording(
+        derive_scripts(logs[0], logs[1:]), rows, parse_override(*read(override)) if override.is_file() else None
+    )
+
+
+def log_number(name: str) -> int:
+    """The number in ``session.<n>.jsonl``; 0 for the main session's."""
+    middle = name.removeprefix("session").removesuffix(".jsonl").strip(".")
+    return int(middle) if middle.isdigit() else 0
+
+
+def refuse_undeclared_override(loaded: Loaded, folder: Path) -> None:
+    """An override is there exactly where ``scenario.toml`` says so."""
+    there, declared = (folder / OVERRIDE).is_file(), loaded.scenario.overridden
+    if there != declared:
+        what = "is there, but scenario.toml does not say overridden = true" if there else "is declared and missing"
+        mend = "set overridden = true" if there else "write it, or record the scenario again"
+        raise FixtureError(f"the override {what}", f"{short(folder)}/{OVERRIDE}", None, mend)
+
+
+def check_rows_pinned(loaded: Loaded, folder: Path, headers: Mapping[str, Header]) -> None:
+    """Every header class that the requests name has a pin in the suite."""
+    path = folder / REQUESTS
+    if not path.is_file():
+        return
+    for row in parse_rows(read(path)[0], short(path)):
+        if row.header not in headers:
+            raise FixtureError(
+                f"no scenario of the suite pins the header class {row.header!r}",
+                short(path),
+                row.line,
+                f"set [header] pin = true in one scenario, and nox -s snapshot_record -- {loaded.place.suite}/NAME",
+            )
+
+
+@lru_cache(maxsize=64)
+def pins_of(suite: Path) -> Mapping[str, Pin]:
+    """Every header pin of a suite. Suites do not change under a run; writing commands clear the cache."""
+    pins: dict[str, Pin] = {}
+    for path in sorted(suite.glob("*/scenario.toml")):
+        text, name = read(path)
+        if "pin" in text:
+            header = parse_scenario(text, name).header
+            if header.pin and (path.parent / SYSTEM_FILE).is_file():
+                pins[header.class_] = read_pin(path.parent, header.class_)
+    return pins
+
+
+def own_pin(loaded: Loaded, folder: Path) -> dict[str, Pin]:
+    """The pin a staged scenario brings itself."""
+    header = loaded.scenario.header
+    staged = header.pin and (folder / SYSTEM_FILE).is_file()
+    return {header.class_: read_pin(folder, header.class_)} if staged else {}
+
+
+def read_pin(folder: Path, header_class: str) -> Pin:
+    """Read both files of a pin."""
+    system, name = read(folder / SYSTEM_FILE)
+    tools, tools_name = read(folder / TOOLS_FILE)
+    return Pin(header_class, parse_header(system, tools, tools_name), name)

@@ -1,0 +1,54 @@
+"""Collect what an agent left behind on disk: its own session logs, and the headers and tree that go with them."""
+
+from pathlib import Path
+
+from llm_replay import SessionLog, check_live, parse_log
+
+from session_snapshot.agent import Agent, render
+from session_snapshot.errors import AgentError, FixtureError
+from session_snapshot.sandbox import Sandbox
+
+PRIMARY = "session.jsonl"
+
+
+def harvest_logs(agent: Agent, box: Sandbox, opened: list[str]) -> list[SessionLog]:
+    """The agent's session logs: main sessions in the order they were ``opened``, then children by creation and id.
+
+    Raises:
+        AgentError: a log is malformed, or its ``seq`` has a gap.
+    """
+    if agent.persistence.format != "session-snapshot":
+        return []
+    places = {"cwd": str(box.cwd), "home": str(box.home), "tmp": str(box.tmp)}
+    pattern = render(agent.persistence.log, places, "agent.toml")
+    logs = [read_log(path) for path in sorted(found(pattern))]
+    return sorted(logs, key=lambda log: order(log, opened))
+
+
+def found(pattern: str) -> list[Path]:
+    """The files an absolute glob pattern matches."""
+    path = Path(pattern)
+    base = Path(path.anchor)
+    return list(base.glob(str(path.relative_to(base))))
+
+
+def read_log(path: Path) -> SessionLog:
+    """Read one live log and check that it is one."""
+    try:
+        log = parse_log(path.read_text(encoding="utf-8"), path.name)
+        check_live(log)
+    except (FixtureError, UnicodeDecodeError) as error:
+        raise AgentError(f"the agent's session log is wrong: {error}", "correct the agent's persistence") from error
+    return log
+
+
+def order(log: SessionLog, opened: list[str]) -> tuple[bool, int, int, str]:
+    """Main sessions before children; opened ones as they were opened, then by creation, then by id."""
+    number = str(log.header.get("id", ""))
+    place = opened.index(number) if number in opened else len(opened)
+    return "parentSession" in log.header, place, int(log.header.get("createdAt", 0)), number
+
+
+def log_names(count: int) -> list[str]:
+    """The committed names of so many logs: ``session.jsonl``, ``session.1.jsonl``, ..."""
+    return [PRIMARY if number == 0 else f"session.{number}.jsonl" for number in range(count)]

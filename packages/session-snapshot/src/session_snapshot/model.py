@@ -1,0 +1,123 @@
+"""The model's side of a replay: the Player decides what is said, the server says it, and every call is kept.
+
+A call nobody recorded gets an error in the dialect *and* is a failure of the run, so that an agent which swallows the
+error cannot hide it.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from llm_dialects.actions import Action
+from llm_dialects.chunks import UsageChunk, to_json
+from llm_dialects.dialect import Answer, Dialect, answer_to
+from llm_dialects.dialects import DIALECTS
+from llm_dialects.entries import Entry, Hang, entry_from_json, entry_to_json
+from llm_dialects.errors import ProviderError
+from llm_dialects.render import escape, fill_from_request
+from llm_dialects.requests import Request
+from llm_dialects.usage import honest_usage
+from llm_mock_server.admission import HttpRequest
+from llm_mock_server.answer import entry_reply, failure_reply
+from llm_replay import Player, RecordedCall, Repeated, Served, Unrecorded
+from msgspec import UNSET
+
+from session_snapshot.calls import LiveCall
+from session_snapshot.tokens import LiveTokens
+
+CREATED = 1_767_225_600
+"""When every replayed answer says it was made (2026-01-01 UTC): a replay says the same bytes every time."""
+
+SESSION_HEADERS = ("x-session-id", "session-id", "x-session-affinity", "session_id", "x-client-request-session")
+SESSION_MEMBERS = ("prompt_cache_key", "session_id")
+
+
+class ReplayModel:
+    """A responder that replays. ``calls`` keeps what came; ``unrecorded`` what nothing recorded answers."""
+
+    def __init__(
+        self,
+        player: Player,
+        tokens: LiveTokens,
+        cwd: Path,
+        session_header: str = "",
+        dialects: Mapping[str, Dialect] = DIALECTS,
+    ) -> None:
+        """``session_header`` is the header in which this agent names its conversation, where ``agent.toml`` says so."""
+        self.player = player
+        self.tokens = tokens
+        self.cwd = cwd
+        self.session_header = session_header
+        self.dialects = dialects
+        self.calls: list[LiveCall] = []
+        self.unrecorded: list[tuple[int, Unrecorded | Repeated]] = []
+
+    def __call__(self, http: HttpRequest) -> Iterator[Action]:
+        """Answer one model call."""
+        dialect = self.dialects[http.dialect]
+        request = dialect.parse_request(http.json)
+        outcome = self.player.ask(request, session_key(http, self.session_header))
+        match outcome:
+            case Served(call=call):
+                return iter(self.serve(dialect, http, request, call))
+            case Repeated(call=call):
+                self.unrecorded.append((http.number, outcome))
+                return iter(self.serve(dialect, http, request, call, consume=False))
+            case Unrecorded():
+                self.unrecorded.append((http.number, outcome))
+                self.calls.append(LiveCall(http.number, request, http.body, None, None))
+                return iter(failure_reply(dialect, refusal(http.number)))
+
+    def serve(
+        self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, consume: bool = True
+    ) -> Iterator[Action]:
+        """The recorded entry with its tokens expanded, in the request's dialect."""
+        entry = self.fill(call.entry, request)
+        self.calls.append(LiveCall(http.number, request, http.body, call.index if consume else None, entry))
+        answer = self.answer(dialect, http, request, call, entry)
+        return entry_reply(dialect, request, entry, answer, lambda: self.ready(entry))
+
+    def fill(self, entry: Entry, request: Request) -> Entry:
+        """Put live values for the tokens of a recorded entry, and what it takes from the request."""
+        filled = fill_from_request(entry_to_json(entry), request, change=escape)
+        return entry_from_json(self.tokens.expand(filled), "the recording")
+
+    def answer(self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, entry: Entry) -> Answer:
+        """What the answer says about itself: recorded usage, else honest usage."""
+        counted = any(isinstance(chunk, UsageChunk) for chunk in entry.chunks)
+        usage = None if counted else honest_usage(http.json, entry.chunks)
+        return answer_to(dialect, request, token=digest(f"answer {call.index}"), created=CREATED, usage=usage)
+
+    def ready(self, entry: Entry) -> None:
+        """A hang has said all it will say: write its ready file."""
+        if isinstance(entry, Hang) and entry.ready_file is not UNSET:
+            (self.cwd / entry.ready_file).write_bytes(b"")
+
+
+def session_key(http: HttpRequest, header: str) -> str | None:
+    """The provider session key a request carries, in a header or in its body."""
+    headers = dict(http.headers)
+    for name in (header.lower(), *SESSION_HEADERS):
+        if headers.get(name):
+            return headers[name]
+    for member in SESSION_MEMBERS:
+        if isinstance(http.json.get(member), str):
+            return str(http.json[member])
+    return None
+
+
+def refusal(number: int) -> ProviderError:
+    """What an agent is told whose call nobody recorded."""
+    message = f"session-snapshot: model call {number} is not in the recording"
+    return ProviderError("NOT_RECORDED", message, 400)
+
+
+def digest(text: str) -> str:
+    """24 hex digits that look random and are always the same."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def canon_of(canon_json: Callable[[object], object]) -> Callable[[Request], Request]:
+    """Normalise a request through its JSON."""
+    return lambda request: msgspec.convert(canon_json(to_json(request)), Request)

@@ -1,0 +1,166 @@
+"""From the capture of a recording run to the files it makes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llm_dialects.chunks import to_json
+from llm_dialects.entries import Chunks, Entry, entry_to_json
+from llm_replay import Event, SessionLog, Unfinished, derive_calls
+from normalizer import canonical_line
+
+from session_snapshot.calls import LiveCall
+from session_snapshot.errors import FixtureError
+from session_snapshot.fixtures import OVERRIDE, STDOUT, Pin, pins_of
+from session_snapshot.harvest import PRIMARY, log_names
+from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
+from session_snapshot.run import Capture
+from session_snapshot.suites import Loaded
+from session_snapshot.surfaces import Placed, Surfaces, place_new, surfaces_of
+
+HEADER = {"type": "session", "format": "session-snapshot", "version": 1}
+
+
+def new_fixtures(loaded: Loaded, capture: Capture) -> tuple[dict[str, str], list[dict[str, int]]]:
+    """The machine-written files of a recording (but ``stdout.golden.jsonl``), and the frames of each step.
+
+    Raises:
+        FixtureError: the run holds what the scenario does not declare (an override, a header class).
+    """
+    if loaded.agent.persistence.format != "session-snapshot":
+        capture = with_wire_log(capture)
+    sources = sources_of(capture)
+    placed = place_new(capture.calls, sources)
+    pins = dict(pins_of(loaded.place.suite_folder))
+    if loaded.scenario.header.pin:
+        pins.pop(loaded.scenario.header.class_, None)
+    surfaces = surfaces_of(loaded, capture, placed, pins)
+    files = {name: text for name, text in surfaces.files.items() if name != STDOUT}
+    files |= pin_files(loaded, surfaces, pins) | override_file(loaded, placed)
+    return files, capture.counts
+
+
+# ── which entry of which file answers which call ────────────────────────────────────────────────────────────────────
+
+
+def sources_of(capture: Capture) -> list[str]:
+    """The ``source`` of every call, in order of arrival: the file and the entry derived from it.
+
+    Raises:
+        FixtureError: the agent's log holds a call that was never made, or lacks one that was answered.
+    """
+    left = [
+        (f"{name}#{at}", entry)
+        for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)
+        for at, entry in enumerate(derive_calls(log))
+    ]
+    sources = [take(left, call, number) for number, call in enumerate(capture.calls)]
+    if left:
+        raise FixtureError(
+            f"the agent's log tells of a model call that was never made ({left[0][0]})",
+            PRIMARY,
+            None,
+            "correct its log",
+        )
+    return sources
+
+
+def take(left: list[tuple[str, Entry | Unfinished]], call: LiveCall, number: int) -> str:
+    """Take the log's entry of a call out of ``left``; a failed call may have left none, and the override answers it."""
+    for at, (source, entry) in enumerate(left):
+        if tells_of(entry, call.entry):
+            del left[at]
+            return source
+    if isinstance(call.entry, Chunks):
+        raise FixtureError(
+            f"the agent's log does not hold the answer of model call {number}", PRIMARY, None, "have the agent log it"
+        )
+    return f"{OVERRIDE}#{number}"
+
+
+def tells_of(logged: Entry | Unfinished, taken: Entry | None) -> bool:
+    """Whether a log's entry is about this call."""
+    if isinstance(logged, Unfinished):
+        return not isinstance(taken, Chunks)
+    return logged == taken
+
+
+def override_file(loaded: Loaded, placed: Sequence[Placed]) -> dict[str, str]:
+    """``replay.override.json``: the failures and silences that a log cannot hold, as patches.
+
+    Raises:
+        FixtureError: there are some and the scenario does not declare them, or the other way round.
+    """
+    patches: list[dict[str, Any]] = []
+    lengths: dict[int, int] = {}
+    for place in placed:
+        at = lengths.get(place.lane, 0)
+        lengths[place.lane] = at + 1
+        if place.call.entry is not None and not isinstance(place.call.entry, Chunks):
+            lane = {"lane": place.lane} if place.lane else {}
+            patches.append({"at": at, "entry": entry_to_json(place.call.entry)} | lane)
+    if bool(patches) != loaded.scenario.overridden:
+        found = "a failure or a silence that a log cannot hold" if patches else "nothing that needs an override"
+        value = "true" if patches else "false"
+        where = f"{loaded.place.full_name}/scenario.toml"
+        raise FixtureError(f"the run holds {found}", where, None, f"set overridden = {value}, then record again")
+    return {OVERRIDE: format_override(patches)} if patches else {}
+
+
+def format_override(patches: Sequence[Mapping[str, Any]]) -> str:
+    """The file's text, one patch a line."""
+    lines = ",\n".join(f"    {canonical_line(patch)}" for patch in patches)
+    return f'{{\n  "patches": [\n{lines}\n  ]\n}}\n'
+
+
+# ── header pins ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pin_files(loaded: Loaded, surfaces: Surfaces, pins: Mapping[str, Pin]) -> dict[str, str]:
+    """The files of the pin, where this scenario pins its class.
+
+    Raises:
+        FixtureError: a header that neither a pin of the suite nor this one holds.
+    """
+    strange = [header for header in surfaces.headers if header not in [pin.header for pin in pins.values()]]
+    if not loaded.scenario.header.pin:
+        if strange:
+            raise unpinned(loaded, pins)
+        return {}
+    if len(strange) != 1:
+        where = f"{loaded.place.full_name}/scenario.toml"
+        what = f"it pins one header class, and the run has {len(strange)} headers that nobody else pins"
+        raise FixtureError(what, where, None, "pin each class in a scenario that makes calls of that class alone")
+    return {SYSTEM_FILE: format_system(strange[0].system), TOOLS_FILE: format_tools(strange[0].tools)}
+
+
+def unpinned(loaded: Loaded, pins: Mapping[str, Pin]) -> FixtureError:
+    """The error for a header that is nobody's."""
+    name = loaded.scenario.header.class_
+    where = f"{loaded.place.full_name}/scenario.toml"
+    if name in pins:
+        what, mend = f"its header is not as {pins[name].path} pins class {name!r}", "record the pinning scenario first"
+    else:
+        what, mend = f"no scenario of the suite pins header class {name!r}", "set [header] pin = true in one of them"
+    return FixtureError(what, where, None, f"{mend}, then this one")
+
+
+# ── the log of an agent that writes none of ours ────────────────────────────────────────────────────────────────────
+
+
+def with_wire_log(capture: Capture) -> Capture:
+    """The capture with a session log written from the wire: ``llm/call`` and ``assistant/chunk`` rows."""
+    session = capture.sessions[0] if capture.sessions else ""
+    header = HEADER | {"id": session, "createdAt": 0, "cwd": str(capture.box.cwd)}
+    rows = [row for number, call in enumerate(capture.calls) for row in wire_rows(number, call)]
+    events = tuple(
+        Event(type=kind, data=data, seq=seq, time=0, rest={}, line=seq + 2) for seq, (kind, data) in enumerate(rows)
+    )
+    log = SessionLog(PRIMARY, header, events, True)
+    return type(capture)(**{name: getattr(capture, name) for name in capture.__struct_fields__} | {"logs": [log]})
+
+
+def wire_rows(number: int, call: LiveCall) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of one call."""
+    chunks = call.entry.chunks if isinstance(call.entry, Chunks) else ()
+    opened = ("llm/call", {"call": number, "model": str(call.request.params.get("model", ""))})
+    return [opened, *(("assistant/chunk", {"call": number, "chunk": to_json(chunk)}) for chunk in chunks)]

@@ -1,0 +1,154 @@
+"""One agent process: boot it in its own process group, feed it lines, tee what it writes, and leave nothing behind.
+
+This module and :mod:`session_snapshot.leftovers` are the only ones that know about operating systems.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from session_snapshot.errors import AgentError
+from session_snapshot.leftovers import Leftovers
+
+READ_BYTES = 1 << 18
+STDERR_KEPT = 1 << 20
+"""How much of the end of stderr is kept, in bytes."""
+
+PIPE_SECONDS = 2.0
+"""How long stdout may stay open after the process itself has gone (a grandchild may hold it)."""
+
+
+class AgentProcess:
+    """A running agent. ``on_output`` gets stdout's bytes as they arrive, and ``None`` at its end."""
+
+    def __init__(self, process: asyncio.subprocess.Process, leftovers: Leftovers) -> None:
+        """Use :func:`boot`."""
+        self.process = process
+        self.leftovers = leftovers
+        self.stderr = bytearray()
+        self.raw = bytearray()
+        self._readers: list[asyncio.Task[None]] = []
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code (negative: killed by that signal), or ``None`` while it runs."""
+        return self.process.returncode
+
+    def write(self, line: bytes) -> None:
+        """Write one line to the agent's stdin; an agent that has closed it is found out by what it does not answer."""
+        stdin = self.process.stdin
+        assert stdin is not None
+        if not stdin.is_closing():
+            stdin.write(line + b"\n")
+
+    async def stop(self, how: str, seconds: float) -> None:
+        """End the agent gracefully: ``eof`` closes stdin, ``terminate`` asks; then wait for it and for its pipes.
+
+        Raises:
+            AgentError: it did not go within ``seconds``; it has been killed then.
+        """
+        self.leftovers.look()
+        self._close_stdin()
+        if how == "terminate":
+            self._terminate()
+        try:
+            async with asyncio.timeout(seconds):
+                await self.process.wait()
+        except TimeoutError:
+            await self.kill()
+            told = "a request to terminate" if how == "terminate" else "the end of its stdin"
+            raise AgentError(
+                f"the agent ignored {told} for {seconds:g} s and was killed",
+                'make it exit, or declare stop = "terminate" in agent.toml if it needs a signal',
+            ) from None
+        await self._drain()
+
+    async def kill(self) -> None:
+        """Kill the agent and everything it started, at once."""
+        self.leftovers.look()
+        self.leftovers.kill_all()
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+        self._close_stdin()
+        await self._drain()
+
+    def _close_stdin(self) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def _terminate(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if sys.platform == "win32":
+                self.process.send_signal(signal.CTRL_BREAK_EVENT)
+            else:
+                self.process.terminate()
+
+    async def _drain(self) -> None:
+        """Read both pipes to their end; a grandchild that holds one open is not waited for long."""
+        _, pending = await asyncio.wait(self._readers, timeout=PIPE_SECONDS)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+
+    def start_reading(self, on_output: Callable[[bytes | None], None]) -> None:
+        """Begin to read both pipes."""
+        self._readers = [
+            asyncio.create_task(self._read_stdout(on_output)),
+            asyncio.create_task(self._read_stderr()),
+        ]
+
+    async def _read_stdout(self, on_output: Callable[[bytes | None], None]) -> None:
+        assert self.process.stdout is not None
+        while data := await self.process.stdout.read(READ_BYTES):
+            self.raw += data
+            on_output(data)
+        on_output(None)
+
+    async def _read_stderr(self) -> None:
+        assert self.process.stderr is not None
+        while data := await self.process.stderr.read(READ_BYTES):
+            self.stderr += data
+            del self.stderr[:-STDERR_KEPT]
+
+
+async def boot(command: Sequence[str], cwd: Path, env: Mapping[str, str], leftovers: Leftovers) -> AgentProcess:
+    """Start the agent.
+
+    Raises:
+        AgentError: the program is not there or cannot be started.
+    """
+    program = shutil.which(command[0], path=env["PATH"])
+    if program is None:
+        raise AgentError(
+            f"the agent's program {command[0]!r} was not found",
+            "install it (nox does, from the suite's own lock), or correct command in agent.toml",
+        )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *command[1:],
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **own_group(),
+        )
+    except OSError as error:
+        raise AgentError(f"the agent cannot start: {error}", "correct command in agent.toml") from error
+    leftovers.started(process.pid)
+    return AgentProcess(process, leftovers)
+
+
+def own_group() -> dict[str, Any]:
+    """What puts a child into a process group of its own, so that Ctrl-C at the terminal is ours to handle."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}

@@ -1,0 +1,103 @@
+"""``provenance.toml``: who, what and when made a fixture. A machine writes it; a person reads it."""
+
+import datetime
+import hashlib
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from fixture_guard import machine_digest
+from msgspec import Struct, field
+
+from session_snapshot.pacing import Pace
+from session_snapshot.strict import parse_toml
+
+HEADING = "# Written by a machine: nox -s snapshot_record, or nox -s snapshot_refresh -- --accept.\n"
+
+
+class AgentId(Struct, frozen=True):
+    """The agent as it named itself in ``initialize``."""
+
+    name: str = ""
+    version: str = ""
+
+
+class Frames(Struct, frozen=True):
+    """How many frames of each kind belong to each step."""
+
+    steps: list[dict[str, int]] = []
+
+
+class Provenance(Struct, frozen=True):
+    """One ``provenance.toml``. Digests are sha256 in hex."""
+
+    made_by: Literal["record", "refresh", "hand"]
+    upstream: Literal["model", "script", "none"]
+    made_on: str = ""
+    harness: str = ""
+    model: str = ""
+    dialect: str = ""
+    platform: str = ""
+    lock: str = ""
+    digest: str = ""
+    agent: AgentId = AgentId()
+    frames: Frames = field(default_factory=Frames)
+
+
+def read_provenance(folder: Path, name: str) -> Provenance | None:
+    """The provenance of a scenario, or ``None`` where it has none yet."""
+    path = folder / "provenance.toml"
+    return parse_toml(path.read_text(encoding="utf-8"), name, Provenance) if path.is_file() else None
+
+
+def pace_of(provenance: Provenance | None) -> Pace:
+    """The recorded pace of a scenario."""
+    return Pace(provenance.frames.steps if provenance is not None and provenance.frames.steps else None)
+
+
+def make_provenance(
+    made_by: Literal["record", "refresh", "hand"],
+    upstream: Literal["model", "script", "none"],
+    agent_info: Mapping[str, Any],
+    model: str,
+    dialect: str,
+    lock: Path | None,
+    files: Mapping[str, bytes],
+    counts: Sequence[Mapping[str, int]],
+) -> Provenance:
+    """Describe the fixtures ``files`` (name -> bytes) made just now by this process."""
+    return Provenance(
+        made_by=made_by,
+        upstream=upstream,
+        made_on=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        harness=version("session-snapshot"),
+        model=model,
+        dialect=dialect,
+        platform=f"{sys.platform} {platform.machine()} python {platform.python_version()}",
+        lock=hashlib.sha256(lock.read_bytes()).hexdigest() if lock is not None and lock.is_file() else "",
+        digest=machine_digest(files),
+        agent=AgentId(str(agent_info.get("name", "")), str(agent_info.get("version", ""))),
+        frames=Frames([dict(sorted(step.items())) for step in counts]),
+    )
+
+
+def format_provenance(provenance: Provenance) -> str:
+    """The file's text."""
+    values = {
+        "made_by": provenance.made_by,
+        "upstream": provenance.upstream,
+        "made_on": provenance.made_on,
+        "harness": provenance.harness,
+        "model": provenance.model,
+        "dialect": provenance.dialect,
+        "platform": provenance.platform,
+        "lock": provenance.lock,
+        "digest": provenance.digest,
+        "agent": {"name": provenance.agent.name, "version": provenance.agent.version},
+        "frames": {"steps": provenance.frames.steps},
+    }
+    return HEADING + tomli_w.dumps(values)

@@ -1,0 +1,159 @@
+"""The pytest plugin: every ``scenario.toml`` is a test, one scenario a work item.
+
+It replays, whatever the mode variable says: recording and refreshing are commands, never a side effect of a test run.
+"""
+
+import asyncio
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_snapshot.errors import AgentError, FixtureError
+from session_snapshot.report import Report, format_report
+from session_snapshot.runroot import make_run_root, sweep
+from session_snapshot.suites import Place, place_of
+
+ROOT_KEY = pytest.StashKey[Path]()
+GROUPS = "snapshot_group"
+
+
+class ScenarioFailed(Exception):
+    """A replay that is not as committed."""
+
+    def __init__(self, text: str) -> None:
+        """``text`` is the whole report."""
+        super().__init__(text)
+        self.text = text
+
+
+class ScenarioFile(pytest.File):
+    """A ``scenario.toml``."""
+
+    def collect(self) -> Iterator["ScenarioItem"]:
+        """One item, or as many as ``--snapshot-repeat`` says."""
+        place = place_of(self.path)
+        repeat = self.config.getoption("snapshot_repeat")
+        for number in range(1, repeat + 1):
+            name = place.full_name if repeat == 1 else f"{place.full_name}[{number}]"
+            yield ScenarioItem.from_parent(self, name=name, place=place)
+
+
+class ScenarioItem(pytest.Item):
+    """One replay of one scenario."""
+
+    def __init__(self, *, place: Place, **rest: Any) -> None:
+        """``place`` is where the scenario lies."""
+        super().__init__(**rest)
+        self.place = place
+
+    def runtest(self) -> None:
+        """Replay; raise with the report when something is not as committed."""
+        from session_snapshot.replay import keep_actual, replay_scenario  # the harness itself, only where it runs
+
+        report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
+        folder = keep_actual(report, self.place)
+        self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
+        if not report.green:
+            raise ScenarioFailed(format_report(report, folder))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
+        """Our own failures as they are; anything else is a defect of the harness and keeps its traceback."""
+        match excinfo.value:
+            case ScenarioFailed(text=text):
+                return text
+            case FixtureError() | AgentError() as error:
+                return format_report(Report(self.place.full_name, [], {}, notes=[str(error)]), "")
+            case _:
+                return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where pytest says the test is."""
+        return self.path, 0, self.name
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options that ``session-snapshot replay`` passes on."""
+    group = parser.getgroup("session-snapshot")
+    group.addoption("--snapshot-repeat", type=int, default=1, help="replay every scenario N times")
+    group.addoption("--snapshot-shuffle", type=int, default=None, help="shuffle the order by this seed")
+    group.addoption("--snapshot-load", action="store_true", help="burn every core beside the replay")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    """Collect every ``scenario.toml`` that lies where a scenario lies."""
+    is_scenario = file_path.name == "scenario.toml" and (file_path.parent.parent / "agent.toml").is_file()
+    return ScenarioFile.from_parent(parent, path=file_path) if is_scenario else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle by seed: the same seed gives the same order in every worker."""
+    seed = config.getoption("snapshot_shuffle")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
+
+
+# ── one run root for all workers; load beside them ──────────────────────────────────────────────────────────────────
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A worker is told where the run root is; the controller starts the load."""
+    if hasattr(config, "workerinput"):
+        config.stash[ROOT_KEY] = Path(config.workerinput["snapshot_run_root"])
+    elif config.getoption("snapshot_load"):
+        config.add_cleanup(start_load())
+
+
+def root_of(config: pytest.Config) -> Path:
+    """The run root, made when it is first needed: a test run without scenarios makes none."""
+    if ROOT_KEY not in config.stash:
+        config.stash[ROOT_KEY] = make_run_root()
+    return config.stash[ROOT_KEY]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker where the run root is."""
+    node.workerinput["snapshot_run_root"] = str(root_of(node.config))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The controller ends whatever is left: processes first, then folders."""
+    if not hasattr(config, "workerinput") and ROOT_KEY in config.stash:
+        sweep(config.stash[ROOT_KEY])
+
+
+def start_load() -> Any:
+    """Burn every core until the returned function is called; the burners also end with this process."""
+    import psutil
+
+    burn = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100000))"
+    burners = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(psutil.cpu_count() or 1)]
+
+    def stop() -> None:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+    return stop
+
+
+# ── what is one and the same across scenarios is said once ──────────────────────────────────────────────────────────
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print each grouped failure once, with the scenarios it is in."""
+    groups: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("failed", []):
+        for name, value in report.user_properties:
+            if name == GROUPS and value[1] not in groups.setdefault(value[0], []):
+                groups[value[0]].append(value[1])
+    for text, names in groups.items():
+        terminalreporter.section(f"one change, {len(names)} scenario{'s'[: len(names) != 1]}")
+        terminalreporter.write_line(text)
+        terminalreporter.write_line(f"in: {', '.join(sorted(names))}")

@@ -1,0 +1,198 @@
+"""Replay one scenario and hold everything that came out against what is committed."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from llm_replay import Player, RecordedCall, Recording, Repeated, Unrecorded, format_difference
+
+from session_snapshot.compare import compare_lines, compare_trees
+from session_snapshot.drive import Driver
+from session_snapshot.errors import FixtureError
+from session_snapshot.evidence import intent_breaches
+from session_snapshot.expect import check_expect, facts_of_entries
+from session_snapshot.fixtures import Committed, load_committed
+from session_snapshot.invariants import check_wire
+from session_snapshot.known import RunIds, context_of
+from session_snapshot.model import ReplayModel, canon_of
+from session_snapshot.provenance import pace_of
+from session_snapshot.report import Failure, Report
+from session_snapshot.run import Capture, install_root, run_scenario
+from session_snapshot.sandbox import Sandbox, capture_tree, remove_tree
+from session_snapshot.scenario import Scenario
+from session_snapshot.suites import Loaded, Place, load
+from session_snapshot.surfaces import Surfaces, place_live, sent_calls, surfaces_of
+from session_snapshot.tokens import LiveTokens
+
+ACTUAL = ".snapshot-actual"
+
+
+async def replay_scenario(place: Place, base: Path) -> Report:
+    """Replay a scenario in a sandbox under ``base``.
+
+    Raises:
+        FixtureError: the committed files are wrong, so that nothing can be replayed.
+    """
+    loaded = load(place)
+    skip_elsewhere(loaded.scenario)
+    committed = load_committed(loaded)
+    refuse_hollow(loaded.scenario, committed.recording, place)
+    report, _ = await replay_loaded(loaded, committed, base)
+    return report
+
+
+async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tuple[Report, Capture]:
+    """Replay what was loaded; the report, and the raw capture for whoever records."""
+    models: list[ReplayModel] = []
+
+    def make_model(box: Sandbox, driver: Driver) -> ReplayModel:
+        ids = RunIds(context_of(loaded.agent, box, install_root(loaded), (), None), driver.frames)
+        player = Player(committed.recording, canon_of(ids.canon))
+        header = loaded.agent.model.session_header if loaded.agent.model else ""
+        models.append(ReplayModel(player, LiveTokens(places(loaded, box), ids.seen), box.cwd, header))
+        return models[0]
+
+    capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance))
+    surfaces = surfaces_again(loaded, committed, capture)
+    failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, models[0])]
+    stderr = capture.stderr if failures else ""
+    return Report(loaded.place.full_name, failures, surfaces.files, stderr), capture
+
+
+def surfaces_again(loaded: Loaded, committed: Committed, capture: Capture) -> Surfaces:
+    """The surfaces of a replay's capture."""
+    placed = place_live(capture.calls, committed.recording.calls)
+    return surfaces_of(loaded, capture, placed, committed.pins)
+
+
+def places(loaded: Loaded, box: Sandbox) -> dict[str, str]:
+    """What the path tokens of a recording stand for in this run."""
+    return {"cwd": str(box.cwd), "home": str(box.home), "tmp": str(box.tmp), "agent": str(install_root(loaded))}
+
+
+def verdict(
+    loaded: Loaded, committed: Committed, capture: Capture, surfaces: Surfaces, model: ReplayModel
+) -> Iterable[Failure]:
+    """Every failure of a run that came to its end, the most telling first."""
+    yield from unrecorded(model)
+    yield from intent(loaded, capture)
+    yield from headers(surfaces)
+    for surface, name, expected in committed.surfaces(surfaces.files):
+        yield from compare_lines(surface, name, expected, surfaces.files.get(name, ""))
+    yield from workspace(loaded, capture)
+    yield from wire(loaded, capture)
+    yield from unconsumed(model.player.unconsumed())
+    yield from missed_waits(capture)
+
+
+def skip_elsewhere(scenario: Scenario) -> None:
+    """Skip a scenario that names other platforms."""
+    if scenario.platforms and sys.platform not in scenario.platforms:
+        pytest.skip(f"platforms = {scenario.platforms}, this is {sys.platform}")
+
+
+def refuse_hollow(scenario: Scenario, recording: Recording, place: Place) -> None:
+    """Refuse a recording that breaks its own ``[expect]``, before anything runs.
+
+    Raises:
+        FixtureError: it does.
+    """
+    breaches = check_expect(scenario.expect, facts_of_entries(call.entry for call in recording.calls))
+    if breaches:
+        raise FixtureError(
+            "the recording breaks its own [expect]: " + "; ".join(breaches),
+            f"{place.full_name}/session.jsonl",
+            None,
+            f"nox -s snapshot_record -- {place.full_name}, or correct [expect] in scenario.toml",
+        )
+
+
+# ── failures by what they are about ─────────────────────────────────────────────────────────────────────────────────
+
+
+def agent_failures(capture: Capture) -> Iterable[Failure]:
+    """What the agent did that no agent may do."""
+    for fault in capture.faults:
+        what, _, detail = fault.partition("\n")
+        yield Failure("agent", what, detail)
+
+
+def unrecorded(model: ReplayModel) -> Iterable[Failure]:
+    """Model calls that nothing recorded answers."""
+    for number, outcome in model.unrecorded:
+        match outcome:
+            case Repeated(call=call):
+                what = (
+                    f"model call {number} repeats the one that recorded call {call.index} answered, and is not recorded"
+                )
+                yield Failure("requests", what, "the same answer was given again")
+            case Unrecorded(nearest=None):
+                yield Failure("requests", f"model call {number} is not in the recording, which has none left")
+            case Unrecorded(nearest=nearest, differences=differences):
+                assert nearest is not None
+                near = f"the nearest is call {nearest.index} (lane {nearest.lane})"
+                what = f"model call {number} is not in the recording; {near}"
+                yield Failure("requests", what, "\n".join(line for d in differences for line in format_difference(d)))
+
+
+def intent(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
+    """Breaches of ``[expect]``."""
+    for breach in intent_breaches(loaded, capture):
+        yield Failure(
+            "expect", breach, "mend: correct the agent; if the intent itself changed, edit scenario.toml by hand"
+        )
+
+
+def headers(surfaces: Surfaces) -> Iterable[Failure]:
+    """Live headers that are not the class pin's; said once for all scenarios of a class."""
+    for drift in surfaces.drifts:
+        what = f"the header of class {drift.header_class!r} is not as {drift.pin} pins it"
+        yield Failure("requests", what, "(the difference is shown once, at the end)", f"{what}\n{drift.text}")
+
+
+def workspace(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
+    """The tree the agent left, against the one a person wrote down, else against the one before."""
+    if not loaded.scenario.workspace.final:
+        yield from compare_trees(
+            "before (say [workspace] final = true if a change is right)", capture.before, capture.after
+        )
+        return
+    expected = capture_tree(loaded.place.folder / "workspace.expected", [])
+    yield from compare_trees("workspace.expected/", expected, capture.after)
+
+
+def wire(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
+    """Wire invariants broken and not declared; declarations that are not needed."""
+    allowed = {entry.check for entry in loaded.agent.wire.allow}
+    for breach in check_wire(sent_calls(capture.calls), loaded.scenario.expect.compactions):
+        if breach.check not in allowed:
+            yield Failure("wire", f"{breach.check}: model call {breach.call}: {breach.what}")
+
+
+def unconsumed(calls: Sequence[RecordedCall]) -> Iterable[Failure]:
+    """Recorded calls that the agent never made."""
+    for call in calls:
+        what = f"recorded call {call.index} (lane {call.lane}, {call.source}) was never asked for"
+        yield Failure("consumed", what, "mend: record the scenario again if the agent rightly makes fewer calls")
+
+
+def missed_waits(capture: Capture) -> Iterable[Failure]:
+    """Frames that were expected before the next step and did not come in time: red, the stdout surface says which."""
+    for note in capture.notes:
+        yield Failure("stdout", note, "the frames are missing, or came after the next step had begun")
+
+
+# ── actual files ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def keep_actual(report: Report, place: Place) -> str:
+    """Write the actual files of a red run beside the suite; the folder, or ``""`` for a green one."""
+    folder = Path(ACTUAL) / place.suite / place.name
+    remove_tree(folder)
+    if report.green:
+        return ""
+    folder.mkdir(parents=True)
+    for name, content in report.actual.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder.as_posix()

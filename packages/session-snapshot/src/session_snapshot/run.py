@@ -1,0 +1,248 @@
+"""One run of an agent through a script, whatever answers its model calls: the list of verbs, and what they brought
+in."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+from llm_mock_server.admission import HttpRequest
+from llm_mock_server.journal import CapturedRequest
+from llm_mock_server.server import MockServer, serve
+from llm_replay import SessionLog
+from msgspec import Struct
+
+from session_snapshot.agent import Agent, render
+from session_snapshot.calls import LiveCall
+from session_snapshot.drive import Driver
+from session_snapshot.errors import AgentError, FixtureError
+from session_snapshot.frames import Frame
+from session_snapshot.harvest import harvest_logs
+from session_snapshot.leftovers import Leftovers
+from session_snapshot.pacing import Pace
+from session_snapshot.process import AgentProcess, boot
+from session_snapshot.runroot import PIDS
+from session_snapshot.sandbox import Sandbox, Tree, capture_tree, environment, make_sandbox, remove_tree
+from session_snapshot.suites import Loaded
+from session_snapshot.waiting import Changes, run_deadline
+
+DUMMY_KEY = "sk-dummy-0000000000000000"
+"""The key every agent gets: no provider knows it."""
+
+STOP_SECONDS = 10.0
+"""How long an agent may take to go after the end of its stdin (real ones take up to 2.3 s)."""
+
+
+class ModelSide(Protocol):
+    """What answers model calls in a run, and keeps them in order of arrival."""
+
+    calls: list[LiveCall]
+
+    def __call__(self, http: HttpRequest) -> Any:
+        """Answer one."""
+
+
+class Capture(Struct, frozen=True):
+    """All that came out of one run, raw. ``before`` and ``after`` are the tree under cwd."""
+
+    box: Sandbox
+    port: int
+    frames: list[Frame]
+    counts: list[dict[str, int]]
+    stop_reasons: list[str]
+    sessions: list[str]
+    calls: list[LiveCall]
+    requests: list[CapturedRequest]
+    logs: list[SessionLog]
+    before: Tree
+    after: Tree
+    stderr: str
+    stdout: bytes
+    faults: list[str]
+    notes: list[str]
+    environment: dict[str, str]
+
+    @property
+    def agent_info(self) -> dict[str, Any]:
+        """What the agent said of itself in ``initialize``."""
+        for frame in self.frames:
+            result = frame.value.get("result")
+            if isinstance(result, dict) and isinstance(result.get("agentInfo"), dict):
+                return dict(result["agentInfo"])
+        return {}
+
+
+MakeModel = Callable[[Sandbox, "Driver"], ModelSide]
+
+
+async def run_scenario(loaded: Loaded, base: Path, make_model: MakeModel, pace: Pace) -> Capture:
+    """Boot the agent in a fresh sandbox under ``base``, drive the script, stop it, collect all, wipe the sandbox."""
+    scenario, agent = loaded.scenario, loaded.agent
+    box = make_sandbox(base, scenario.workspace.parent == "home", loaded.place.folder / "workspace")
+    try:
+        return await in_sandbox(loaded, agent, box, base / PIDS, make_model, pace)
+    finally:
+        remove_tree(box.root)
+
+
+async def in_sandbox(
+    loaded: Loaded, agent: Agent, box: Sandbox, pids: Path, make_model: MakeModel, pace: Pace
+) -> Capture:
+    """The run itself."""
+    changes = Changes()
+    before = capture_tree(box.cwd, agent.persistence.state)
+    leftovers = Leftovers(box.home, pids if pids.is_dir() else None)
+    async with AsyncExitStack() as stack:
+        servers: list[MockServer] = []
+        driver = Driver(
+            agent, loaded.script, box.cwd, loaded.scenario.limits, pace, changes, lambda: in_flight(servers)
+        )
+        model = make_model(box, driver)
+        server = await stack.enter_async_context(serve(model, on_change=changes.ring))
+        servers.append(server)
+        env = agent_environment(loaded, box, server)
+        faults = await drive(loaded, driver, env, leftovers)
+        await server.aclose()
+    process = driver.process
+    return Capture(
+        box=box,
+        port=int(server.url.rpartition(":")[2]),
+        frames=driver.frames,
+        counts=driver.counts(),
+        stop_reasons=driver.stop_reasons,
+        sessions=list(driver.sessions.values()),
+        calls=model.calls,
+        requests=list(server.requests),
+        logs=harvest(agent, box, driver, faults),
+        before=before,
+        after=capture_tree(box.cwd, agent.persistence.state),
+        stderr=process.stderr.decode(errors="replace") if process else "",
+        stdout=bytes(process.raw) if process else b"",
+        faults=faults + [f"the harness's own server failed: {failure!r}" for failure in server.failures],
+        notes=driver.notes,
+        environment=env,
+    )
+
+
+def in_flight(servers: list[MockServer]) -> int:
+    """How many model calls are being answered; the server starts after the driver is made."""
+    return servers[0].in_flight if servers else 0
+
+
+async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftovers: Leftovers) -> list[str]:
+    """Boot, perform the steps, stop; every fault of the agent as a sentence. Nothing of it is left running."""
+    agent, limits = loaded.agent, loaded.scenario.limits
+    faults: list[str] = []
+
+    async def start() -> AgentProcess:
+        values = placeholders(driver.cwd, env)
+        return await boot([render(part, values, "agent.toml") for part in agent.command], driver.cwd, env, leftovers)
+
+    try:
+        driver.attach(await start())
+        async with run_deadline(limits.run_seconds):
+            await driver.perform_all(start)
+        await stop(agent, driver)
+    except (AgentError, FixtureError) as error:
+        faults.append(str(error))
+    finally:
+        if driver.process is not None and driver.process.exit_code is None:
+            await driver.process.kill()
+    faults += [f"the agent left a process behind ({name}); it was killed" for name in leftovers.left_behind()]
+    return faults + driver.client.failures + unused_answers(driver)
+
+
+async def stop(agent: Agent, driver: Driver) -> None:
+    """End the agent gracefully and check how it went.
+
+    Raises:
+        AgentError: it ignored the end, its exit code is not the declared one, or its last output was wrong.
+    """
+    process = driver.running()
+    if process.exit_code is None:
+        await process.stop(agent.stop, STOP_SECONDS)
+        if process.exit_code != agent.exit_code:
+            raise AgentError(
+                f"the agent exited with code {process.exit_code}, declared is {agent.exit_code}",
+                "read its stderr below, or correct exit_code in agent.toml",
+            )
+    if driver.fault is not None:
+        raise driver.fault
+
+
+def unused_answers(driver: Driver) -> list[str]:
+    """Permission answers nobody asked for."""
+    left = list(driver.client.answers)
+    return [f"{len(left)} scripted permission answer(s) were never asked for: {left}"] if left else []
+
+
+def harvest(agent: Agent, box: Sandbox, driver: Driver, faults: list[str]) -> list[SessionLog]:
+    """The agent's session logs; a wrong one is a fault like any other."""
+    try:
+        return harvest_logs(agent, box, list(driver.sessions.values()))
+    except AgentError as error:
+        faults.append(str(error))
+        return []
+
+
+# ── what the agent is told ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def agent_environment(loaded: Loaded, box: Sandbox, server: MockServer) -> dict[str, str]:
+    """The agent's environment, and its config files rendered into the sandboxed home."""
+    agent = loaded.agent
+    values = {
+        "cwd": str(box.cwd),
+        "home": str(box.home),
+        "tmp": str(box.tmp),
+        "agent": str(install_root(loaded)),
+        "origin": server.url,
+        "key": DUMMY_KEY,
+    }
+    if agent.model is not None:
+        values["baseUrl"] = server.base_url(agent.model.dialect)
+        write_config(loaded, box, values)
+    extra = {name: render(text, values, "agent.toml") for name, text in (agent.env | loaded.scenario.env).items()}
+    return environment(box, program_folders(loaded), model_variables(agent, values) | extra)
+
+
+def model_variables(agent: Agent, values: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tell the agent where its model is."""
+    model = agent.model
+    if model is None:
+        return {}
+    pairs = ((model.base_url_env, values["baseUrl"]), (model.key_env, DUMMY_KEY), (model.name_env, model.name))
+    return {name: value for name, value in pairs if name}
+
+
+def write_config(loaded: Loaded, box: Sandbox, values: Mapping[str, str]) -> None:
+    """Render ``[[model.files]]`` into the sandboxed home."""
+    assert loaded.agent.model is not None
+    for file in loaded.agent.model.files:
+        path = box.home / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(file.text, values, "agent.toml"), encoding="utf-8", newline="")
+
+
+def placeholders(cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """What the placeholders in ``command`` stand for."""
+    return {"cwd": str(cwd), "home": env["HOME"], "tmp": env["TMPDIR"]}
+
+
+def install_root(loaded: Loaded) -> Path:
+    """Where the agent is installed: its own environment, or the one this process runs in."""
+    if loaded.agent.install.kind == "uv":
+        return agents_home(loaded) / loaded.place.suite
+    return Path(sys.prefix)
+
+
+def agents_home(loaded: Loaded) -> Path:
+    """The folder of the environments of third-party agents, beside ``snapshots/``."""
+    return loaded.place.suite_folder.resolve().parent.parent / ".agents"
+
+
+def program_folders(loaded: Loaded) -> list[Path]:
+    """Where the agent's programs are."""
+    return [install_root(loaded) / ("Scripts" if os.name == "nt" else "bin")]

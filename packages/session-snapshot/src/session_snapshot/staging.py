@@ -1,0 +1,60 @@
+"""Replace a scenario's machine-written files all together: staged, then swapped one by one under a journal.
+
+A kill before the journal is complete leaves the old files; a kill after it is rolled forward by the next command.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from session_snapshot.sandbox import remove_tree
+
+STAGING = ".snapshot-staging"
+JOURNAL = "journal.json"
+
+
+def staging_root(snapshots: Path) -> Path:
+    """Where staged files of a snapshots folder lie: beside it, on the same file system, git-ignored."""
+    return snapshots.resolve().parent / STAGING
+
+
+def swap(snapshots: Path, folder: Path, files: Mapping[str, bytes], remove: list[str]) -> None:
+    """Put ``files`` (name -> bytes) into ``folder`` and remove the names in ``remove``, whole or not at all."""
+    staged = staging_root(snapshots) / f"{folder.parent.name}--{folder.name}"
+    remove_tree(staged)
+    staged.mkdir(parents=True)
+    for name, content in files.items():
+        write_through(staged / name, content)
+    journal = {"folder": str(folder.resolve()), "files": sorted(files), "remove": sorted(remove)}
+    write_through(staged / "journal.part", json.dumps(journal).encode())
+    (staged / "journal.part").replace(staged / JOURNAL)
+    roll_forward(staged)
+
+
+def recover(snapshots: Path) -> list[str]:
+    """Finish every swap that a kill interrupted; the folders that were finished."""
+    root = staging_root(snapshots)
+    return [roll_forward(journal.parent) for journal in sorted(root.glob(f"*/{JOURNAL}"))]
+
+
+def roll_forward(staged: Path) -> str:
+    """Do what a complete journal says, as often as it takes; the folder it was about."""
+    journal = json.loads((staged / JOURNAL).read_text(encoding="utf-8"))
+    folder = Path(journal["folder"])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in journal["files"]:
+        if (staged / name).exists():
+            (staged / name).replace(folder / name)
+    for name in journal["remove"]:
+        (folder / name).unlink(missing_ok=True)
+    remove_tree(staged)
+    return str(folder)
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file and have the system put it on disk."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,279 @@
+"""The script of a scenario, ``input.json``: one struct per op, the union ``Step``, and the table of ops.
+
+The ops keep the names of the systems they come from (DESIGN section 4). Strings may hold ``{{sessionId}}``,
+``{{sessionId:alias}}``, ``{{cwd}}`` and captured variables.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from session_snapshot.errors import FixtureError
+from session_snapshot.strict import line_of, parse_json
+
+PermissionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always", "cancelled"]
+
+
+class Closed(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A JSON object that holds no other keys."""
+
+
+class PermissionAnswer(Closed, frozen=True):
+    """The answer to the next permission request, first in first out."""
+
+    kind: PermissionKind
+
+
+class UpdatePattern(Closed, frozen=True):
+    """A ``session/update`` of ``kind`` whose JSON text holds ``contains``."""
+
+    kind: str = ""
+    contains: str = ""
+
+
+class FilePattern(Closed, frozen=True):
+    """A file under the run's cwd that exists (and holds ``contains``)."""
+
+    path: str
+    contains: str = ""
+
+
+class Op(Closed, frozen=True, tag_field="op", kw_only=True):
+    """What every step may say: ``session``, the alias of the session it is about (the last one by default)."""
+
+    session: str = ""
+
+
+class Initialize(Op, frozen=True, tag="initialize"):
+    """Open the connection; the client's capabilities are those of ``agent.toml``."""
+
+
+class Authenticate(Op, frozen=True, tag="authenticate"):
+    """Choose an authentication method."""
+
+    method_id: str
+
+
+class NewSession(Op, frozen=True, tag="newSession", kw_only=True):
+    """Open a session in the run's cwd; ``as`` names it."""
+
+    as_: str = field(default="", name="as")
+    cwd: str = "{{cwd}}"
+    additional_directories: list[str] = []
+    mcp_servers: list[Any] = []
+
+
+class NewSessionExpectError(Op, frozen=True, tag="newSessionExpectError", kw_only=True):
+    """Opening a session must be refused (with ``code`` where given)."""
+
+    cwd: str = "{{cwd}}"
+    additional_directories: list[str] = []
+    mcp_servers: list[Any] = []
+    code: int | None = None
+
+
+class LoadSession(Op, frozen=True, tag="loadSession"):
+    """Load an earlier session, with its history replayed as updates."""
+
+    mcp_servers: list[Any] = []
+
+
+class ResumeSession(Op, frozen=True, tag="resumeSession"):
+    """Resume an earlier session without its history."""
+
+    mcp_servers: list[Any] = []
+
+
+class CloseSession(Op, frozen=True, tag="closeSession"):
+    """Close a session."""
+
+
+class SetMode(Op, frozen=True, tag="setMode", kw_only=True):
+    """Switch the session's mode."""
+
+    mode_id: str
+
+
+class SetModel(Op, frozen=True, tag="setModel", kw_only=True):
+    """Switch the session's model."""
+
+    model_id: str
+
+
+class SetConfigOption(Op, frozen=True, tag="setConfigOption", kw_only=True):
+    """Set one of the session's config options."""
+
+    config_id: str
+    value: str
+
+
+class Prompt(Op, frozen=True, tag="prompt", kw_only=True):
+    """Send a text prompt and await its response; ``background`` goes on at once (``waitForTurnEnd`` awaits it)."""
+
+    text: str
+    background: bool = False
+
+
+class PromptContent(Op, frozen=True, tag="promptContent", kw_only=True):
+    """Send a prompt of ACP content blocks."""
+
+    content: list[Any]
+
+
+class PromptExpectError(Op, frozen=True, tag="promptExpectError", kw_only=True):
+    """Send a text prompt that must be answered by an error (with ``code`` where given)."""
+
+    text: str
+    code: int | None = None
+
+
+class PromptAndCancel(Op, frozen=True, tag="promptAndCancel", kw_only=True):
+    """Send a text prompt, wait (for a file, an update, else for a model call in flight), cancel, await the response."""
+
+    text: str
+    wait_for_file: FilePattern | None = None
+    wait_for_update: UpdatePattern | None = None
+
+
+class PromptAndWaitForAgentMessage(Op, frozen=True, tag="promptAndWaitForAgentMessage", kw_only=True):
+    """Send a text prompt; await its response and an agent message whose text is exactly ``waitForText``."""
+
+    text: str
+    wait_for_text: str
+
+
+class Cancel(Op, frozen=True, tag="cancel"):
+    """Cancel the session's turn, after the file is there where one is named."""
+
+    wait_for_file: FilePattern | None = None
+
+
+class WaitForFile(Op, frozen=True, tag="waitForFile", kw_only=True):
+    """Wait for a file under the run's cwd."""
+
+    path: str
+    contains: str = ""
+
+
+class WaitForTurnStart(Op, frozen=True, tag="waitForTurnStart"):
+    """Wait until the session's prompt shows life: an update or a model call after it."""
+
+
+class WaitForTurnEnd(Op, frozen=True, tag="waitForTurnEnd"):
+    """Wait for the response of every prompt of the session that is still open."""
+
+
+class WaitForUpdate(Op, frozen=True, tag="waitForUpdate", kw_only=True):
+    """Wait for a ``session/update`` that no earlier ``waitForUpdate`` has taken."""
+
+    kind: str = ""
+    contains: str = ""
+
+
+class WaitForEvent(Op, frozen=True, tag="waitForEvent", kw_only=True):
+    """Wait for an event in the agent's session log."""
+
+    type: str
+
+
+class WaitForSubagentTurnEnd(Op, frozen=True, tag="waitForSubagentTurnEnd"):
+    """Wait for the end of a sub-agent's turn in its session log."""
+
+    child: int = 1
+
+
+class WriteFile(Op, frozen=True, tag="writeFile", kw_only=True):
+    """Write a file under the run's cwd, as a person beside the agent would."""
+
+    path: str
+    text: str
+
+
+class RemoveFile(Op, frozen=True, tag="removeFile", kw_only=True):
+    """Remove a file under the run's cwd."""
+
+    path: str
+
+
+class SendRaw(Op, frozen=True, tag="sendRaw", kw_only=True):
+    """Send a line as it is (malformed or foreign); with ``replies`` wait for that many frames from the agent."""
+
+    text: str
+    replies: int = 0
+
+
+class Restart(Op, frozen=True, tag="restart"):
+    """Stop the agent gracefully and boot it again in the same sandbox."""
+
+
+class Kill(Op, frozen=True, tag="kill"):
+    """Kill the agent's whole process tree; the next step is ``restart`` or the end."""
+
+
+Step = (
+    Initialize
+    | Authenticate
+    | NewSession
+    | NewSessionExpectError
+    | LoadSession
+    | ResumeSession
+    | CloseSession
+    | SetMode
+    | SetModel
+    | SetConfigOption
+    | Prompt
+    | PromptContent
+    | PromptExpectError
+    | PromptAndCancel
+    | PromptAndWaitForAgentMessage
+    | Cancel
+    | WaitForFile
+    | WaitForTurnStart
+    | WaitForTurnEnd
+    | WaitForUpdate
+    | WaitForEvent
+    | WaitForSubagentTurnEnd
+    | WriteFile
+    | RemoveFile
+    | SendRaw
+    | Restart
+    | Kill
+)
+
+
+class Script(Closed, frozen=True):
+    """The whole of ``input.json``."""
+
+    steps: list[Step]
+    permission_answers: list[PermissionAnswer] = []
+
+
+NOT_BUILT: tuple[type[Op], ...] = (WaitForEvent, WaitForSubagentTurnEnd)
+"""Ops that DESIGN names and no version performs yet: using one says so."""
+
+
+def parse_script(text: str, path: str) -> Script:
+    """Read ``input.json``.
+
+    Raises:
+        FixtureError: not JSON, an unknown op or key (nearest named), an op that is not built yet, no step at all.
+    """
+    script = parse_json(text, path, Script)
+    if not script.steps:
+        raise FixtureError("a script without steps proves nothing", path, line_of(text, "steps"), "add steps")
+    for step in script.steps:
+        if isinstance(step, NOT_BUILT):
+            op = op_of(step)
+            raise FixtureError(
+                f"op {op!r} is not built yet", path, line_of(text, op), "use waitForUpdate or waitForFile"
+            )
+    return script
+
+
+def op_of(step: Step) -> str:
+    """The op's name as ``input.json`` writes it."""
+    return str(step.__struct_config__.tag)
+
+
+STEPS: dict[str, type[Op]] = {str(kind.__struct_config__.tag): kind for kind in Step.__args__}
+"""Every op by its name, in the order of DESIGN section 4."""

@@ -1,0 +1,110 @@
+"""Find suites and scenarios under ``snapshots/``, and read one scenario's files into values."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from session_snapshot.agent import Agent, parse_agent
+from session_snapshot.errors import FixtureError, Refused
+from session_snapshot.scenario import Scenario, parse_scenario
+from session_snapshot.steps import Script, parse_script
+
+
+class Place(Struct, frozen=True, order=True):
+    """Where a scenario is: ``folder`` = ``<snapshots>/<suite>/<scenario>``."""
+
+    suite: str
+    name: str
+    folder: Path
+
+    @property
+    def full_name(self) -> str:
+        """``suite/scenario``, as commands take it."""
+        return f"{self.suite}/{self.name}"
+
+    @property
+    def suite_folder(self) -> Path:
+        """The folder that holds ``agent.toml``."""
+        return self.folder.parent
+
+
+class Loaded(Struct, frozen=True):
+    """A scenario's written half: what a person wrote."""
+
+    place: Place
+    agent: Agent
+    scenario: Scenario
+    script: Script
+
+
+def place_of(scenario_toml: Path) -> Place:
+    """The place of a ``scenario.toml``."""
+    folder = scenario_toml.parent
+    return Place(folder.parent.name, folder.name, folder)
+
+
+def find_places(root: Path) -> list[Place]:
+    """Every scenario under ``root``, sorted by suite and name."""
+    return sorted(place_of(path) for path in root.glob("*/*/scenario.toml"))
+
+
+def choose(places: Sequence[Place], names: Sequence[str]) -> list[Place]:
+    """The scenarios that ``names`` name (``scenario``, ``suite/scenario`` or ``suite``); all of them for no names.
+
+    Raises:
+        Refused: a name that names none, with the nearest ones.
+    """
+    if not names:
+        return list(places)
+    chosen = {place for name in names for place in matching(places, name)}
+    return sorted(chosen)
+
+
+def matching(places: Sequence[Place], name: str) -> list[Place]:
+    """The scenarios one name means."""
+    found = [place for place in places if name in (place.name, place.full_name, place.suite)]
+    if not found:
+        known = sorted({place.name for place in places} | {place.full_name for place in places})
+        close = difflib.get_close_matches(name, known, 3, 0.5)
+        nearest = f"the nearest are: {', '.join(close)}" if close else f"there are: {', '.join(known) or 'none'}"
+        raise Refused(f"no scenario is called {name!r}", nearest)
+    return found
+
+
+def load(place: Place) -> Loaded:
+    """Read ``agent.toml``, ``scenario.toml`` and ``input.json``.
+
+    Raises:
+        FixtureError: a file is missing or wrong.
+    """
+    return Loaded(
+        place,
+        parse_agent(*read(place.suite_folder / "agent.toml")),
+        parse_scenario(*read(place.folder / "scenario.toml")),
+        parse_script(*read(place.folder / "input.json")),
+    )
+
+
+def read(path: Path) -> tuple[str, str]:
+    """A committed file's text and the name errors call it by.
+
+    Raises:
+        FixtureError: it is missing or not UTF-8.
+    """
+    name = short(path)
+    try:
+        return path.read_text(encoding="utf-8"), name
+    except FileNotFoundError as error:
+        raise FixtureError("the file is missing", name, None, f"write {path.name} (README, 'A scenario')") from error
+    except UnicodeDecodeError as error:
+        raise FixtureError(f"not UTF-8 (byte {error.start})", name, None, "save the file as UTF-8") from error
+
+
+def short(path: Path) -> str:
+    """A path relative to where the command runs, with forward slashes, where it lies below that."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()

@@ -1,0 +1,250 @@
+"""From the raw capture of a run to its surfaces: ordered, normalised, in the form they are committed in."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from llm_dialects.chunks import to_json
+from llm_dialects.entries import Chunks
+from llm_replay import (
+    Event,
+    Header,
+    Lineage,
+    RecordedCall,
+    RequestRow,
+    Said,
+    SessionLog,
+    diff_json,
+    format_difference,
+    format_fixture,
+    lineage,
+    requests_to_rows,
+    row_to_json,
+)
+from msgspec import Struct
+from normalizer import Context, Document, canonical_lines, canonical_order, normalize
+
+from session_snapshot.calls import LiveCall
+from session_snapshot.fixtures import REQUESTS, STDOUT, Pin
+from session_snapshot.harvest import log_names
+from session_snapshot.headers import format_system, header_of
+from session_snapshot.invariants import SentCall
+from session_snapshot.known import context_of, ordering_of
+from session_snapshot.run import Capture, install_root
+from session_snapshot.suites import Loaded
+
+PLACEHOLDER_SYSTEM, PLACEHOLDER_TOOLS = "{{system}}", "{{tools}}"
+
+
+class Drift(Struct, frozen=True):
+    """A live header that its class's pin does not hold."""
+
+    header_class: str
+    pin: str
+    text: str
+
+
+class Placed(Struct, frozen=True):
+    """A live call with its place in the tree: which call it is, its lane, its parent, and what answers it."""
+
+    call: LiveCall
+    index: int
+    lane: int
+    parent: int | None
+    source: str
+
+
+class Surfaces(Struct, frozen=True):
+    """The machine-written files a run would make, by name; its headers (normalised), and where those drifted."""
+
+    files: dict[str, str]
+    headers: list[Header]
+    drifts: list[Drift]
+
+
+def surfaces_of(loaded: Loaded, capture: Capture, placed: Sequence[Placed], pins: Mapping[str, Pin]) -> Surfaces:
+    """All surfaces of one run, normalised together so that one value has one token everywhere."""
+    raw_headers = distinct_headers(placed)
+    labels = {key_of(header): f"header {number}" for number, header in enumerate(raw_headers)}
+    rows = rows_of(placed, labels)
+    documents = [
+        Document(STDOUT, "stdout", ordered_frames(loaded, capture)),
+        *(log_document(name, log) for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)),
+        Document(REQUESTS, "requests", [row_to_json(row) for row in rows]),
+        Document("headers", "requests", [header_json(header) for header in raw_headers]),
+    ]
+    stdout, *logs, requests, header_document = normalize(documents, run_context(loaded, capture))
+    headers = [header_from_json(value) for value in header_document.values]
+    classes = [class_of(header, loaded, pins) for header in headers]
+    by_label = dict(zip(labels.values(), classes, strict=True))
+    files = {STDOUT: canonical_lines(stdout.values)}
+    for log, document in zip(capture.logs, logs, strict=True):
+        files[document.name] = fixture_text(log, document, headers)
+    if placed:
+        named = [value | {"header": by_label[value["header"]]} for value in requests.values]
+        files[REQUESTS] = canonical_lines(named)
+    return Surfaces(files, headers, drifts_of(headers, classes, pins))
+
+
+def run_context(loaded: Loaded, capture: Capture) -> Context:
+    """What the normaliser is told of a run that is over."""
+    version = capture.agent_info.get("version")
+    install = install_root(loaded)
+    return context_of(loaded.agent, capture.box, install, [capture.port], version if isinstance(version, str) else None)
+
+
+def ordered_frames(loaded: Loaded, capture: Capture) -> list[Any]:
+    """The agent's frames in canonical order."""
+    last = max((frame.step for frame in capture.frames), default=-1)
+    steps = [sum(frame.step == step for frame in capture.frames) for step in range(last + 1)]
+    return canonical_order([frame.value for frame in capture.frames], ordering_of(loaded.agent), steps=steps)
+
+
+# ── session logs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def log_document(name: str, log: SessionLog) -> Document:
+    """A log as the normaliser reads it: header, then events without their clocks."""
+    header = log.header | {"createdAt": 0}
+    return Document(name, "session", [header, *({"type": e.type, "data": e.data, **e.rest} for e in log.events)])
+
+
+def fixture_text(log: SessionLog, document: Document, headers: Sequence[Header]) -> str:
+    """A normalised log in its committed form, prompts and tools in their placeholders."""
+    header, *values = document.values
+    events = tuple(
+        Event(
+            type=value["type"],
+            data=without_header(value["data"], headers) if value["type"] == "request/header" else value["data"],
+            seq=event.seq,
+            time=event.time,
+            rest={key: item for key, item in value.items() if key not in ("type", "data")},
+            line=event.line,
+        )
+        for event, value in zip(log.events, values, strict=True)
+    )
+    return format_fixture(SessionLog(document.name, header, events, log.complete))
+
+
+def without_header(data: dict[str, Any], headers: Sequence[Header]) -> dict[str, Any]:
+    """A ``request/header`` with what the wire's headers hold in placeholders; what they do not hold stays visible."""
+    header = dict(data.get("header") or {})
+    if header.get("system") in [text for known in headers for text in (*known.system, "\n\n".join(known.system))]:
+        header["system"] = PLACEHOLDER_SYSTEM
+    if header.get("tools") in [[to_json(tool) for tool in known.tools] for known in headers]:
+        header["tools"] = PLACEHOLDER_TOOLS
+    return data | {"header": header}
+
+
+# ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def place_live(calls: Sequence[LiveCall], recorded: Sequence[RecordedCall]) -> list[Placed]:
+    """The live calls of a replay in recorded order, each in the place of the call it was bound to."""
+    bound = {call.recorded: call for call in calls if call.recorded is not None}
+    return [
+        Placed(bound[known.index], known.index, known.lane, known.parent, known.source)
+        for known in recorded
+        if known.index in bound
+    ]
+
+
+def place_new(calls: Sequence[LiveCall], sources: Sequence[str]) -> list[Placed]:
+    """The calls of a recording, placed by the function that replay binds with."""
+    places = live_lineage(calls)
+    return [
+        Placed(call, index, place.lane, place.parent, source)
+        for index, (call, place, source) in enumerate(zip(calls, places, sources, strict=True))
+    ]
+
+
+def live_lineage(calls: Sequence[LiveCall]) -> tuple[Lineage, ...]:
+    """The tree of live calls; within one run values need no normalising to be compared."""
+    return lineage([Said(call.request, call.entry) for call in calls])
+
+
+def rows_of(placed: Sequence[Placed], labels: Mapping[bytes, str]) -> list[RequestRow]:
+    """Rows of raw requests; ``header`` is a label until the class is known.
+
+    A recorded call that was never made leaves a gap: its children are then told against their nearest ancestor.
+    """
+    position = {place.index: at for at, place in enumerate(placed)}
+    parents = {place.index: place.parent for place in placed}
+    calls = []
+    for at, place in enumerate(placed):
+        parent = place.parent
+        while parent is not None and parent not in position:
+            parent = parents.get(parent)
+        entry = place.call.entry or Chunks(chunks=())
+        above = None if parent is None else position[parent]
+        calls.append(RecordedCall(at, place.lane, above, place.call.request, entry, place.source))
+    rows = requests_to_rows(calls, lambda header: labels[key_of(header)])
+    return [
+        msgspec.structs.replace(row, call=place.index, parent=place.parent)
+        for row, place in zip(rows, placed, strict=True)
+    ]
+
+
+def distinct_headers(placed: Sequence[Placed]) -> list[Header]:
+    """Every header of the run once, in recorded order."""
+    found = {key_of(header_of(place.call.request)): header_of(place.call.request) for place in placed}
+    return list(found.values())
+
+
+def key_of(header: Header) -> bytes:
+    """A header's content as a key."""
+    return msgspec.json.encode(header_json(header))
+
+
+def header_json(header: Header) -> dict[str, Any]:
+    """A header as the normaliser reads it."""
+    return {"system": list(header.system), "tools": [to_json(tool) for tool in header.tools]}
+
+
+def header_from_json(value: Any) -> Header:
+    """The inverse of :func:`header_json`."""
+    header: Header = msgspec.convert(value, Header)
+    return header
+
+
+# ── header classes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def class_of(header: Header, loaded: Loaded, pins: Mapping[str, Pin]) -> str:
+    """The class whose pin this header is; the scenario's own where it is nobody's."""
+    return next((name for name, pin in pins.items() if pin.header == header), loaded.scenario.header.class_)
+
+
+def drifts_of(headers: Sequence[Header], classes: Sequence[str], pins: Mapping[str, Pin]) -> list[Drift]:
+    """The headers that are not as their class's pin says."""
+    return [
+        Drift(name, pins[name].path, drift_text(pins[name].header, header))
+        for header, name in zip(headers, classes, strict=True)
+        if name in pins and pins[name].header != header
+    ]
+
+
+def drift_text(pinned: Header, live: Header) -> str:
+    """What changed in a header, pointed at by word."""
+    before = header_json(pinned) | {"system": format_system(pinned.system)}
+    after = header_json(live) | {"system": format_system(live.system)}
+    return "\n".join(line for change in diff_json(before, after) for line in format_difference(change))
+
+
+# ── wire ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sent_calls(calls: Sequence[LiveCall]) -> list[SentCall]:
+    """Live calls as the wire invariants look at them."""
+    places = live_lineage(calls)
+    return [
+        SentCall(call.number, place.lane, place.parent, kept_messages(calls, place), call.request, call.body)
+        for call, place in zip(calls, places, strict=True)
+    ]
+
+
+def kept_messages(calls: Sequence[LiveCall], place: Lineage) -> int:
+    """How many of the parent's messages stand at the front of a request."""
+    if place.parent is None:
+        return 0
+    return len(calls[place.parent].request.messages) if place.keep is None else place.keep
