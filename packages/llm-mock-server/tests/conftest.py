@@ -37,14 +37,18 @@ class RawClient:
         """Read the end of the stream."""
         assert self.socket.recv(1000) == b""
 
-    def read_head(self) -> str:
-        """Read a response's head, byte by byte, so that nothing after it is taken."""
+    def read_until(self, end: bytes) -> str:
+        """Read up to ``end``, byte by byte, so that nothing after it is taken."""
         got = b""
-        while not got.endswith(b"\r\n\r\n"):
+        while not got.endswith(end):
             more = self.socket.recv(1)
             assert more, got
             got += more
         return got.decode()
+
+    def read_head(self) -> str:
+        """Read a response's head."""
+        return self.read_until(b"\r\n\r\n")
 
     def read_whole(self) -> tuple[str, dict]:
         """Read a response of announced length: its head and the JSON of its body."""

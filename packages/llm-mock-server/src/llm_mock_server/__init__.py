@@ -2,7 +2,7 @@
 
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, whole
-from llm_mock_server.connection import ResponderResult
+from llm_mock_server.exchange import ResponderResult
 from llm_mock_server.journal import CapturedRequest, Kind, Outcome
 from llm_mock_server.script import ScriptedProvider, read_script
 from llm_mock_server.server import MAX_BODY, MockServer, Responder, serve

@@ -7,6 +7,7 @@ exit status 130, SIGTERM with 143; a script that is wrong, or an address that ca
 import argparse
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,13 +25,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     options = parse(argv)
     try:
-        entries = read_script(options.script.read_bytes(), str(options.script))
-        provider = ScriptedProvider(entries, where=str(options.script), on_hang=write_ready_file)
+        provider = read_provider(options.script)
         return asyncio.run(run(options, provider))
     except EntryError as error:
         return complain(f"{error}\nmend: correct {options.script}")
     except OSError as error:
-        return complain(f"{error}\nmend: llm-mock-server --script FILE --host 127.0.0.1 --port 0")
+        return complain(
+            f"{error}\nmend: name a script that can be read and a port that is free (0: the system chooses)"
+        )
+
+
+def read_provider(script: Path) -> ScriptedProvider:
+    """Read the script."""
+    entries = read_script(script.read_bytes(), str(script))
+    return ScriptedProvider(entries, where=str(script), on_hang=write_ready_file)
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -83,8 +91,12 @@ def report(captured: CapturedRequest) -> None:
 
 def emit(kind: str, members: dict[str, Json]) -> None:
     """Print one event."""
-    sys.stdout.write(json.dumps({"type": kind} | members, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps({"type": kind} | members, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the base URL may have gone; serving goes on, and says the rest to nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_ready_file(hang: Hang) -> None:

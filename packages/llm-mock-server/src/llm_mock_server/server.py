@@ -9,7 +9,8 @@ from llm_dialects import DIALECTS, Dialect, DialectError, ProviderError, Reply
 
 from llm_mock_server.admission import Call, HttpRequest, Rejected, Side, admit, admit_refused, likely_dialect
 from llm_mock_server.answer import failure_reply
-from llm_mock_server.connection import Connection, Exchange, ResponderResult
+from llm_mock_server.connection import Connection
+from llm_mock_server.exchange import Exchange, ResponderResult
 from llm_mock_server.http1 import RawRequest, Refused, split_target
 from llm_mock_server.journal import CapturedRequest, Journal, Kind, Observer
 

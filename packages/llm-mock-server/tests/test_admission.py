@@ -1,0 +1,93 @@
+"""Which dialect a request is taken for, and what it is."""
+
+import json
+
+import pytest
+from llm_dialects import DIALECTS
+from llm_mock_server.admission import Call, Rejected, Side, admit, find_endpoint, likely_dialect
+from llm_mock_server.http1 import RawRequest
+
+BODY = b'{"model": "m"}'
+
+
+def request(target, method="POST", headers=(), body=BODY):
+    return RawRequest(method, target, headers, body)
+
+
+ENDPOINTS = [
+    ("/chat/completions", "openai-chat", ""),
+    ("/v1/chat/completions", "openai-chat", "/v1"),
+    ("/openai/deployments/x/chat/completions", "openai-chat", "/openai/deployments/x"),
+    ("/v1/messages", "anthropic-messages", ""),
+    ("/gateway/v1/messages", "anthropic-messages", "/gateway"),
+    ("/messages", "anthropic-messages", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "dialect", "prefix"), ENDPOINTS)
+def test_endpoints(path, dialect, prefix):
+    found = find_endpoint(path, DIALECTS)
+    assert found is not None
+    assert (found[0].name, found[1]) == (dialect, prefix)
+
+
+@pytest.mark.parametrize("path", ["/", "", "/chat", "/chat/completions/", "/v1/messages/count_tokens", "*"])
+def test_paths_that_are_no_endpoint(path):
+    assert find_endpoint(path, DIALECTS) is None
+
+
+LIKELY = [
+    ("/v1/messages", (), "anthropic-messages"),
+    ("/v1/messages?beta=true", (), "anthropic-messages"),
+    ("/x", (), "openai-chat"),
+    ("/x", (("anthropic-version", "2023-06-01"),), "anthropic-messages"),
+    ("/x", (("x-api-key", "k"),), "anthropic-messages"),
+    ("/x", (("x-goog-api-key", "k"),), "openai-chat"),
+    ("/chat/completions", (("x-api-key", "k"),), "openai-chat"),
+]
+
+
+@pytest.mark.parametrize(("target", "headers", "dialect"), LIKELY)
+def test_likely_dialect(target, headers, dialect):
+    assert likely_dialect(request(target, headers=headers), DIALECTS).name == dialect
+
+
+def check(raw, kind, dialect, status=None, api_key=None):
+    admission = admit(raw, DIALECTS, api_key)
+    assert type(admission) is kind
+    assert admission.dialect.name == dialect
+    if status is not None:
+        head, body = admission.reply
+        assert head.status == status
+        error = json.loads(body.data)
+        assert ("type" in error) == (dialect == "anthropic-messages")
+
+
+KEY = (("x-api-key", "k"),)
+BEARER = (("authorization", "Bearer k"),)
+
+ADMISSIONS = [
+    (request("/v1/messages"), Call, "anthropic-messages", None),
+    (request("/v1/chat/completions?api-version=1"), Call, "openai-chat", None),
+    (request("/v1/models", "GET", headers=KEY), Side, "anthropic-messages", None),
+    (request("/v1/models", "GET", headers=BEARER), Side, "openai-chat", None),
+    (request("/api/show", headers=KEY), Side, "openai-chat", None),
+    (request("/v1/messages/count_tokens"), Side, "anthropic-messages", None),
+    (request("/v1/messages/count_tokens", body=b"\xff"), Side, "anthropic-messages", None),
+    (request("/v1/messages", "PUT"), Rejected, "anthropic-messages", 405),
+    (request("/v1/complete", headers=KEY), Rejected, "anthropic-messages", 404),
+    (request("/v1/messages", body=b"[]"), Rejected, "anthropic-messages", 400),
+    (request("/v1/messages", body=b'{"a": "\\ud83d"}'), Call, "anthropic-messages", None),
+]
+
+
+@pytest.mark.parametrize(("raw", "kind", "dialect", "status"), ADMISSIONS)
+def test_admissions(raw, kind, dialect, status):
+    check(raw, kind, dialect, status)
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind", "status"), [(KEY, Call, None), (BEARER, Call, None), ((("x-api-key", "no"),), Rejected, 401)]
+)
+def test_keys(headers, kind, status):
+    check(request("/v1/messages", headers=headers), kind, "anthropic-messages", status, api_key="k")
