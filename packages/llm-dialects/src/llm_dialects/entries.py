@@ -7,7 +7,7 @@ says ``partial`` and then nothing more. Only an ``upstream.json`` may also hold 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -191,6 +191,8 @@ def _said_block(index: int, block: Block, size: int) -> Iterator[StreamChunk]:
             yield BlockStart(index=index, block_type="tool-call")
             for piece in _cut(block.arguments, size) or [""]:
                 yield ToolCallDelta(index=index, id=block.id, name=block.name, arguments_delta=piece)
+        case _:
+            assert_never(block)
 
 
 def _cut(text: str, size: int) -> list[str]:

@@ -5,6 +5,7 @@ pieces is timing, what it adds up to is meaning.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 from msgspec import UNSET, Struct
 
@@ -153,3 +154,5 @@ def _begin(index: int, block: Block) -> Iterator[StreamChunk]:
         case ToolCallBlock():
             yield BlockStart(index=index, block_type="tool-call")
             yield ToolCallDelta(index=index, id=block.id, name=block.name, arguments_delta=block.arguments)
+        case _:
+            assert_never(block)

@@ -4,6 +4,7 @@ Thinking travels as ``reasoning_content`` (DeepSeek's extension, the most widely
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec import UNSET
 
@@ -65,6 +66,8 @@ def encode_stream(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[byt
             case Finish():
                 yield from _epilogue(chunk.reason, _usage_of(chunks, answer), answer)
                 return
+            case _:
+                assert_never(chunk)
 
 
 def encode_message(chunks: Sequence[StreamChunk], answer: Answer) -> bytes:
@@ -142,6 +145,8 @@ def _unsaid(block: Indexed) -> Iterator[TextDelta | ReasoningDelta | ToolCallDel
             yield ReasoningDelta(index=block.index, text=block.rest)
         case ToolCallBlock(id=call_id, name=name):
             yield ToolCallDelta(index=block.index, id=call_id, name=name, arguments_delta=block.rest)
+        case unknown:
+            assert_never(unknown)
 
 
 def _epilogue(reason: FinishReason, usage: Usage | None, answer: Answer) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from msgspec import UNSET
 
@@ -181,6 +182,8 @@ def _each_part(parts: Sequence[Part]) -> Iterator[Json]:
                 yield {"type": "text", "text": part.text}
             case ToolCallBlock() | ToolResultPart():
                 raise ValueError(f"a message of OpenAI chat holds no {type(part).__name__} here")
+            case _:
+                assert_never(part)
 
 
 # ── Tools ───────────────────────────────────────────────────────────────────────────────────────────────────────────
