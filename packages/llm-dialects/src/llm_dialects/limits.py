@@ -1,8 +1,9 @@
 """What a dialect cannot say, in one table.
 
 A recording served in its own dialect arrives chunk for chunk, in another one it is equal after folding — but for
-these (and a usage that the client did not ask for): ``CUT`` says that only the pieces change, ``MESSAGE`` that something is lost where the answer is not streamed,
-``MEANING`` that something is lost however it is told. ``limits`` names those that a given answer runs into.
+these (and a usage that the client did not ask for). ``CUT`` says that only the pieces change, ``MESSAGE`` that
+something is lost where the answer is not streamed, ``MEANING`` that something is lost however it is told. ``limits``
+names those that a given answer runs into.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
