@@ -3,7 +3,7 @@
 import pytest
 from acp_agent.draft import Draft
 from acp_agent.model_http import proxy_for
-from llm_dialects.chunks import chunks_from_json, to_json
+from llm_dialects import chunks_from_json, to_json
 
 TEXT = {"type": "text", "text": "Hello"}
 CALL = {"type": "tool-call", "id": "c", "name": "bash", "arguments": "{}"}

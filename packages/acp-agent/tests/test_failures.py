@@ -1,7 +1,7 @@
 """What the provider does wrong: told to the client, logged, retried where waiting can mend it."""
 
 import pytest
-from llm_dialects.actions import Body, Head, Reset
+from llm_dialects import Body, Head, Reset
 
 
 def say(text):
@@ -26,51 +26,48 @@ LASTING = [
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("code", "status"), LASTING)
-def test_a_lasting_failure_ends_the_turn_at_once(provider, spawn, read_log, code, status, dialect):
-    server = provider([throw(code, "no luck"), say("unused")])
+def test_a_lasting_failure_ends_the_turn_at_once(provider, spawn, read_log, dialect):
+    server = provider([throw(code, "no luck") for code, _ in LASTING])
     agent = spawn(server, dialect=dialect)
     session = agent.new_session()
-    error = agent.prompt(session)
-    assert error["code"] == -32603
-    assert error["message"].startswith("Internal error: turn failed: ")
-    assert "no luck" in error["message"]
-    assert error["data"] == {"code": code}
-    assert [request.status for request in server.requests] == [status]
+    for code, _ in LASTING:
+        error = agent.prompt(session)
+        assert error["code"] == -32603
+        assert error["message"].startswith("Internal error: turn failed: ")
+        assert "no luck" in error["message"]
+        assert error["data"] == {"code": code}
+    assert [request.status for request in server.requests] == [status for _, status in LASTING]
     agent.close()
     _, events = read_log(session)
-    end = events[-1]["data"]["reason"]
-    assert (end["kind"], end["code"]) == ("error", code)
+    ends = [event["data"]["reason"] for event in events if event["type"] == "turn/end"]
+    assert [(end["kind"], end["code"]) for end in ends] == [("error", code) for code, _ in LASTING]
     assert [event["type"] for event in events][-2:] == ["step/end", "turn/end"]
 
 
+PASSING = ["RATE_LIMIT", "SERVER_ERROR", "UNAVAILABLE", "OVERLOADED", "STREAM_CLOSED"]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("code", ["RATE_LIMIT", "SERVER_ERROR", "UNAVAILABLE", "OVERLOADED", "STREAM_CLOSED"])
-def test_a_passing_failure_is_retried(provider, spawn, read_log, code, dialect):
-    server = provider([throw(code), throw(code), say("At last.")])
+def test_a_passing_failure_is_retried(provider, spawn, read_log, dialect):
+    server = provider([entry for code in PASSING for entry in (throw(code), throw(code), say("At last."))])
     agent = spawn(server, dialect=dialect)
     session = agent.new_session()
-    assert agent.prompt(session) == {"stopReason": "end_turn"}
+    for _ in PASSING:
+        assert agent.prompt(session) == {"stopReason": "end_turn"}
     agent.close()
     _, events = read_log(session)
     retries = [event["data"] for event in events if event["type"] == "llm/retry"]
-    assert [(data["retry"], data["maxRetries"], data["delayMs"]) for data in retries] == [(1, 2, 0), (2, 2, 0)]
-    assert {data["failure"]["code"] for data in retries} == {code}
-    assert len({request.body for request in server.requests}) == 1
+    told = [(data["failure"]["code"], data["retry"], data["maxRetries"], data["delayMs"]) for data in retries]
+    assert told == [(code, retry, 2, 0) for code in PASSING for retry in (1, 2)]
+    assert len({request.body for request in server.requests}) == len(PASSING)
 
 
-def test_retries_end(provider, spawn):
-    server = provider([throw("RATE_LIMIT")] * 3 + [say("unused")])
-    agent = spawn(server)
+@pytest.mark.parametrize("retries", [0, 2])
+def test_retries_end(provider, spawn, retries):
+    server = provider([throw("RATE_LIMIT")] * (retries + 1) + [say("unused")])
+    agent = spawn(server, overlay=f"model.retries = {retries}")
     assert agent.prompt(agent.new_session())["data"] == {"code": "RATE_LIMIT"}
-    assert len(server.requests) == 3
-
-
-def test_retries_can_be_switched_off(provider, spawn):
-    server = provider([throw("RATE_LIMIT"), say("unused")])
-    agent = spawn(server, overlay="model.retries = 0")
-    assert agent.prompt(agent.new_session())["data"] == {"code": "RATE_LIMIT"}
-    assert len(server.requests) == 1
+    assert len(server.requests) == retries + 1
 
 
 MIDWAY = ["SERVER_ERROR", "STREAM_CLOSED"]
@@ -93,34 +90,31 @@ def test_a_failure_amid_the_answer_is_not_retried_and_keeps_what_was_said(provid
     assert b"half" in server.requests[1].body
 
 
-def test_an_answer_without_an_end_is_a_closed_stream(provider, spawn):
-    server = provider(lambda request: [Head(200, (("content-type", "text/event-stream"),)), Body(b"data: [DONE]\n\n")])
-    agent = spawn(server, overlay="model.retries = 0")
-    assert agent.prompt(agent.new_session())["data"] == {"code": "STREAM_CLOSED"}
+def streamed(*actions):
+    return [Head(200, (("content-type", "text/event-stream"),)), *actions]
 
 
-def test_an_answer_that_is_no_answer(provider, spawn):
-    server = provider(
-        lambda request: [Head(200, (("content-type", "text/event-stream"),)), Body(b"data: {nonsense\n\n")]
-    )
-    agent = spawn(server, overlay="model.retries = 0")
-    assert agent.prompt(agent.new_session())["code"] == -32603
+ODD_REPLIES = [
+    (streamed(Body(b"data: [DONE]\n\n")), "STREAM_CLOSED"),
+    (streamed(), "STREAM_CLOSED"),
+    (streamed(Body(b": a comment\n\n"), Reset("fin")), "STREAM_CLOSED"),
+    ([Reset()], "STREAM_CLOSED"),
+    (streamed(Body(b"data: {nonsense\n\n")), "SERVER_ERROR"),
+    ([Head(403, (("content-type", "text/html"),)), Body(b"<h1>No</h1>")], "PERMISSION"),
+    ([Head(302, (("location", "http://127.0.0.1/"),))], "INVALID_REQUEST"),
+]
 
 
-def test_an_error_page_of_a_proxy(provider, spawn):
-    server = provider(lambda request: [Head(403, (("content-type", "text/html"),)), Body(b"<h1>No</h1>")])
-    agent = spawn(server)
-    assert agent.prompt(agent.new_session())["data"] == {"code": "PERMISSION"}
+def test_a_reply_that_is_no_answer(provider, spawn):
+    replies = iter(ODD_REPLIES)
+    agent = spawn(provider(lambda request: next(replies)[0]), overlay="model.retries = 0")
+    session = agent.new_session()
+    assert [agent.prompt(session)["data"]["code"] for _ in ODD_REPLIES] == [code for _, code in ODD_REPLIES]
 
 
 def test_a_silent_provider_is_given_up(provider, spawn):
     agent = spawn(provider([{"kind": "hang"}]), overlay="model.silence_seconds = 0.2")
     assert agent.prompt(agent.new_session())["data"] == {"code": "TIMEOUT"}
-
-
-def test_a_connection_that_is_reset_before_the_head(provider, spawn):
-    agent = spawn(provider(lambda request: [Reset()]), overlay="model.retries = 1")
-    assert agent.prompt(agent.new_session())["data"] == {"code": "STREAM_CLOSED"}
 
 
 def test_a_provider_that_is_not_there(spawn):

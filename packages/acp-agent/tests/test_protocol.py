@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 SAY = {"kind": "say", "text": "Noted."}
 
 
@@ -43,12 +41,12 @@ BAD_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "id", "code"), BAD_LINES)
-def test_a_bad_line_is_answered_and_the_agent_goes_on(spawn, line, id, code):
+def test_a_bad_line_is_answered_and_the_agent_goes_on(spawn):
     agent = spawn()
-    agent.send_raw(line)
-    frame = agent.next_frame()
-    assert (frame["id"], frame["error"]["code"]) == (id, code)
+    for line, id, code in BAD_LINES:
+        agent.send_raw(line)
+        frame = agent.next_frame()
+        assert (frame["id"], frame["error"]["code"]) == (id, code), line
     assert agent.new_session()
     assert agent.close() == 0
 
@@ -61,10 +59,9 @@ SILENT_LINES = [
 ]
 
 
-@pytest.mark.parametrize("line", SILENT_LINES)
-def test_a_line_that_wants_no_answer_gets_none(spawn, line):
+def test_a_line_that_wants_no_answer_gets_none(spawn):
     agent = spawn()
-    agent.send_raw(line)
+    agent.send_raw(b"".join(SILENT_LINES))
     assert agent.call("authenticate", methodId="any") == {}
     assert len(agent.frames) == 2
 
@@ -78,11 +75,11 @@ NEW_SESSION_FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("fault", NEW_SESSION_FAULTS)
-def test_a_session_the_agent_cannot_give_is_refused(spawn, tmp_path, fault):
+def test_a_session_the_agent_cannot_give_is_refused(spawn, tmp_path):
     agent = spawn()
-    error = agent.call("session/new", **({"cwd": str(agent.cwd), "mcpServers": []} | fault))
-    assert error["code"] == -32602
+    for fault in NEW_SESSION_FAULTS:
+        error = agent.call("session/new", **({"cwd": str(agent.cwd), "mcpServers": []} | fault))
+        assert error["code"] == -32602, fault
     assert not (tmp_path / "state").exists()
 
 
@@ -146,10 +143,11 @@ def test_a_session_whose_agent_was_killed_is_mended(provider, spawn, read_log, t
     assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
 
 
-@pytest.mark.parametrize("session", ["unknown", "", "../sessions", "a/b", "."])
-def test_a_session_that_is_not_there(spawn, session):
+def test_a_session_that_is_not_there(spawn):
     agent = spawn()
-    assert agent.call("session/load", sessionId=session, cwd=str(agent.cwd), mcpServers=[])["code"] == -32602
+    for session in ("unknown", "", "../sessions", "a/b", "."):
+        error = agent.call("session/load", sessionId=session, cwd=str(agent.cwd), mcpServers=[])
+        assert error["code"] == -32602, session
 
 
 def test_a_broken_log_is_named(spawn, tmp_path):

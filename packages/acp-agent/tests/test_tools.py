@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from acp_agent.__main__ import SHIPPED
 from acp_agent.config import Source, parse_config
 from acp_agent.toolbox import ToolContext, ToolError
 from acp_agent.tools import TOOLS, offered_tools, parse_call, use_tool
-from llm_dialects.chunks import ToolCallBlock
+from llm_dialects import ToolCallBlock
 
 ALL = tuple(TOOLS)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX shells and signals")
@@ -70,7 +71,7 @@ def test_a_command_runs_in_the_session_directory(context):
 @posix
 def test_a_background_process_ends_with_its_command(context):
     outcome = use(context, "bash", command="sleep 600 & echo $!")
-    assert not alive(int(outcome.text))
+    assert dies(int(outcome.text))
 
 
 @posix
@@ -86,7 +87,7 @@ def test_a_command_that_takes_too_long_is_killed_whole(context):
     outcome = use(limited(context, bash_timeout_seconds=0.3), "bash", command="sleep 600 & echo $!; wait")
     pid, note = outcome.text.splitlines()
     assert (note, outcome.code) == ("[timed out after 0.3 s]", "TIMEOUT")
-    assert not alive(int(pid))
+    assert dies(int(pid))
 
 
 def test_a_command_that_cannot_start_is_a_result(context):
@@ -108,11 +109,18 @@ def test_a_long_output_is_cut_and_kept_whole(context):
     assert sorted(file.name for file in context.spill.iterdir()) == ["bash-1.txt", "bash-2.txt"]
 
 
-def alive(pid):
-    """Whether a process runs; one that is dead and only waits for its parent does not."""
+def dies(pid):
+    """Whether a process is dead, or only waits for its parent; the kernel may still be at it."""
+    deadline = time.monotonic() + 30
+    while running(pid) and time.monotonic() < deadline:
+        os.sched_yield()
+    return not running(pid)
+
+
+def running(pid):
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

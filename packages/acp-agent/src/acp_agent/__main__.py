@@ -9,8 +9,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from acp_agent import __version__
 from acp_agent.agent import Agent
@@ -35,10 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def serve(config: Config) -> int:
     """Serve one client on standard input and output."""
-    connection = Connection(sys.stdin.fileno(), claim_stdout())
-    ended_by = stop_on_signals(connection)
     root = Path(sessions_root(config, os.environ, str(Path.home())))
-    await Agent(config, root, connection, real_world(), os.environ).run()
+    with claim_stdout() as sink:
+        connection = Connection(sys.stdin.fileno(), sink)
+        ended_by = stop_on_signals(connection)
+        await Agent(config, root, connection, real_world(), os.environ).run()
     return 128 + ended_by[0] if ended_by else 0
 
 
@@ -64,10 +65,10 @@ def read_source(path: Path) -> Source:
         raise ConfigError(f"cannot read it: {error}", str(path), mend="name a readable TOML file") from None
 
 
-def claim_stdout() -> BinaryIO:
+def claim_stdout() -> FileIO:
     """Return standard output for the protocol alone; whatever else is printed from here on goes to standard error."""
     sys.stdout.flush()
-    sink = os.fdopen(os.dup(1), "wb")
+    sink = FileIO(os.dup(1), "wb")
     os.dup2(2, 1)
     return sink
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import msgspec
-from llm_dialects.chunks import TextBlock
-from llm_dialects.requests import ImagePart, Message, Part
+from llm_dialects import ImagePart, Message, Part, TextBlock
 from msgspec import Struct
 
 from acp_agent import __version__, acp

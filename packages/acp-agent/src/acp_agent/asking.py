@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from llm_dialects.chunks import StreamChunk
-from llm_dialects.requests import Request
+from llm_dialects import Request, StreamChunk
 
 from acp_agent.config import ModelConfig
 from acp_agent.errors import ModelError

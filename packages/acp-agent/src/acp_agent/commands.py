@@ -55,9 +55,10 @@ async def run_command(words: Sequence[str], cwd: Path, environment: Mapping[str,
         timed_out = not exited.done()
     finally:
         kill_group(process.pid)
-    await asyncio.wait({exited})
-    await asyncio.wait({drained}, timeout=DRAIN_SECONDS)
-    return output.finished(None if timed_out else shell_exit_code(process.returncode))
+        # Cancelled or not, nobody goes on before the group is dead.
+        await asyncio.wait({exited, drained}, timeout=DRAIN_SECONDS)
+    code: int | None = process.returncode
+    return output.finished(None if timed_out or code is None else shell_exit_code(code))
 
 
 class Output:

@@ -135,9 +135,9 @@ def wrong_value(sources: Sequence[Source], message: str) -> ConfigError:
     what, _, where = message.partition(" - at `$")
     table, _, key = where.rstrip("`").split("[")[0].strip(".").partition(".")
     missing = what.startswith("Object missing")
-    place = [] if missing else [(source, key_line(source.text, table, key)) for source in sources]
-    found = [(source, line) for source, line in place if line]
-    source, line = found[-1] if found else (sources[0], None)
+    place = (table, key) if key else ("", table)
+    found = [(source, line) for source in sources if (line := key_line(source.text, *place))]
+    source, line = (found[0] if missing else found[-1]) if found else (sources[0], None)
     name = ".".join(part for part in (table, key) if part)
     mend = "add it to this file, or give it as --overlay over the shipped one" if missing else "correct the value"
     return ConfigError(f"{name}: {what}" if name else what, source.name, line, mend)

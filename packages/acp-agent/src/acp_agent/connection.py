@@ -9,7 +9,8 @@ import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator
-from typing import Any, BinaryIO
+from io import FileIO
+from typing import Any
 
 from acp_agent.errors import RpcError
 from acp_agent.jsonrpc import INTERNAL_ERROR, Answer, LineSplitter, call_line
@@ -18,7 +19,7 @@ from acp_agent.jsonrpc import INTERNAL_ERROR, Answer, LineSplitter, call_line
 class Connection:
     """Speaks lines over ``source``, a file descriptor, and ``sink``."""
 
-    def __init__(self, source: int, sink: BinaryIO) -> None:
+    def __init__(self, source: int, sink: FileIO) -> None:
         self._source, self._sink = source, sink
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -41,8 +42,9 @@ class Connection:
         if not self._open:
             return
         try:
-            self._sink.write(line)
-            self._sink.flush()
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._sink.write(rest) :]
         except OSError:
             self._open = False
 

@@ -1,6 +1,6 @@
 """An answer while it streams: what its chunks add up to so far. Pure."""
 
-from llm_dialects.chunks import (
+from llm_dialects import (
     Block,
     BlockEnd,
     BlockStart,

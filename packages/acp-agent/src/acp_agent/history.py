@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
-from llm_dialects.requests import ImagePart, Message, Part, ToolResultPart
+from llm_dialects import ImagePart, Json, Message, Part, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultPart
 from msgspec import Struct
 
 from acp_agent import acp

@@ -4,8 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Protocol
 
-from llm_dialects.chunks import StreamChunk
-from llm_dialects.requests import Request
+from llm_dialects import Request, StreamChunk
 
 from acp_agent.config import ModelConfig
 

@@ -10,11 +10,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 import msgspec
-from llm_dialects.chunks import Finish, StreamChunk
-from llm_dialects.dialect import Dialect, DialectError
-from llm_dialects.dialects import DIALECTS
-from llm_dialects.errors import classify
-from llm_dialects.requests import Request
+from llm_dialects import DIALECTS, Dialect, DialectError, Finish, Request, StreamChunk, classify
 
 from acp_agent import __version__
 from acp_agent.config import ModelConfig

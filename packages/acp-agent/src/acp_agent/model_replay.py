@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from llm_dialects.chunks import StreamChunk
-from llm_dialects.requests import Request
+from llm_dialects import Request, StreamChunk
 from llm_replay import adapter
 
 from acp_agent.errors import ModelError

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from llm_dialects.chunks import Json, to_json
-from llm_dialects.requests import Message, Request, Tool
+from llm_dialects import Json, Message, Request, Tool, to_json
 
 from acp_agent.config import ModelConfig
 from acp_agent.session_log import SessionLog

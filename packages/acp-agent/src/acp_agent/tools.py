@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from llm_dialects.chunks import ToolCallBlock
-from llm_dialects.requests import Tool
+from llm_dialects import Tool, ToolCallBlock
 from msgspec import Struct
 
 from acp_agent import acp

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Literal, Protocol, assert_never, cast
 
-from llm_dialects.chunks import Block, Failure, FinishReason, Json, TextBlock, ToolCallBlock, to_json
-from llm_dialects.requests import Message, ToolResultPart
+from llm_dialects import Block, Failure, FinishReason, Json, Message, TextBlock, ToolCallBlock, ToolResultPart, to_json
 from msgspec import Struct
 
 from acp_agent import acp
