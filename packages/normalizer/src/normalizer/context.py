@@ -82,7 +82,10 @@ class Field(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The nearest member name, in lower snake case: ``toolCallId`` and ``tool-call-id`` are ``tool_call_id``."""
-        return next((snake(part) for part in reversed(self.path) if isinstance(part, str)), "")
+        for part in reversed(self.path):
+            if isinstance(part, str):
+                return snake(part)
+        return ""
 
 
 def snake(name: str) -> str:

@@ -48,6 +48,7 @@ class Rewriter:
         self._model: tuple[Path, ...] = ()
         self._blocks = {address: block for block in blocks(document) for address in block}
         self._pieces: dict[Address, str] = {}
+        self._names: dict[str, list[Span]] = {}
 
     def values(self) -> list[Json]:
         """The document's values, rewritten."""
@@ -74,7 +75,7 @@ class Rewriter:
     def _object(self, value: dict[str, Json], path: Path) -> Json:
         out: dict[str, Json] = {}
         for name, child in value.items():
-            new = self._text(name, Field(name, (*path, name), value, self._document.kind), named=True)
+            new = self._name(name, Field(name, (*path, name), value, self._document.kind))
             out[name if new in out else new] = self._value(child, (*path, name), value)
         return out
 
@@ -84,15 +85,23 @@ class Rewriter:
             return field.value if found is None else self._write(found, field, str(field.value))
         block = self._blocks.get((self._row, field.path))
         if block is None:
-            return self._text(field.value, field)
+            return self._text(field)
         if (self._row, field.path) not in self._pieces:
             texts = [_at(self._document.values[row], path) for row, path in block]
             new = self._recut(texts, replace(field, value="".join(texts)))
             self._pieces |= dict(zip(block, new, strict=True))
         return self._pieces[(self._row, field.path)]
 
-    def _text(self, text: str, field: Field, *, named: bool = False) -> str:
-        spans = self._claimed(text, field) if named else self._spans(text, field)
+    def _name(self, name: str, field: Field) -> str:
+        if name not in self._names:
+            self._names[name] = self._claimed(name, field)
+        return self._written(field, self._names[name])
+
+    def _text(self, field: Field) -> str:
+        return self._written(field, self._spans(field.value, field))
+
+    def _written(self, field: Field, spans: list[Span]) -> str:
+        text: str = field.value
         return recut([text], spans, self._renderer(text, field, spans))[0] if spans else text
 
     def _recut(self, texts: list[str], field: Field) -> list[str]:

@@ -12,7 +12,7 @@ from normalizer.ledger import UUID, Ledger, canonical, is_free
 from normalizer.lines import Json
 from normalizer.paths import Root, compile_roots, path_spans
 from normalizer.spans import Span
-from normalizer.times import DATES, compile_dates, date_spans, duration_spans, moment_spans
+from normalizer.times import DATES, compile_dates, date_spans, duration_spans, moment_spans, weekday_spans
 from normalizer.tokens import ESCAPED, LITERAL, Token
 
 
@@ -156,9 +156,8 @@ def paths(text: str, lens: Lens) -> Iterable[Span]:
 
 def port_field(field: Field, lens: Lens) -> Token | None:
     """One of the harness's ports in a field named so."""
-    if _PORT_KEY.search(field.key) and not isinstance(field.value, bool):
-        return Token("port", str(field.value)) if str(field.value) in map(str, lens.context.ports) else None
-    return None
+    known = any(str(field.value) == str(number) for number in lens.context.ports)
+    return Token("port", str(field.value)) if known and _PORT_KEY.search(field.key) else None
 
 
 def port(text: str, lens: Lens) -> Iterator[Span]:
@@ -195,6 +194,11 @@ def event_time(field: Field, _: Lens) -> Token | None:
     return Token("eventTime") if _TIME_KEY.search(field.key) and _is_epoch(float(value)) else None
 
 
+def weekdays(text: str, lens: Lens) -> Iterable[Span]:
+    """Weekdays beside a moment or a date."""
+    return weekday_spans(text, lens.dates)
+
+
 def moments(text: str, _: Lens) -> Iterable[Span]:
     """Full timestamps."""
     return moment_spans(text)
@@ -202,9 +206,10 @@ def moments(text: str, _: Lens) -> Iterable[Span]:
 
 def duration_ms(field: Field, _: Lens) -> Token | None:
     """A number in a field that means a measured duration. 0 and -1 stay, and so do a tool's arguments."""
-    value, keys = field.value, [snake(part) for part in field.path if isinstance(part, str)]
+    value = field.value
     if isinstance(value, bool) or not isinstance(value, int | float) or value in (0, -1):
         return None
+    keys = [snake(part) for part in field.path if isinstance(part, str)]
     inside = field.key in _PARTS and any(_DURATION_KEY.search(key) for key in keys[:-1])
     if not (inside or _DURATION_KEY.search(field.key)) or (field.key in _BARE and _ARGUMENTS & set(keys)):
         return None
@@ -324,6 +329,12 @@ RULES: tuple[Rule, ...] = (
         what="the run's dates in every rendering",
         text=dates,
         expands=True,
+    ),
+    Rule(
+        name="weekday",
+        tokens=("weekday",),
+        what="a weekday right beside a timestamp or one of the run's dates",
+        text=weekdays,
     ),
     Rule(
         name="durationMs",

@@ -15,6 +15,19 @@ def moment_spans(text: str) -> Iterator[Span]:
             yield Span(match.start(), match.end(), Token("eventTime"))
 
 
+def weekday_spans(text: str, dates: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Span]:
+    """Weekdays that stand right beside a full timestamp or one of the run's dates: ``2026-11-30 10:00 (Monday)``.
+
+    Tomorrow they are others. A weekday anywhere else is somebody's word and stays.
+    """
+    for span in (*moment_spans(text), *date_spans(text, dates)):
+        found = _WEEKDAY_AFTER.match(text, span.end) or _WEEKDAY_BEFORE.search(
+            text, max(span.start - 16, 0), span.start
+        )
+        if found:
+            yield Span(found.start(1), found.end(1), Token("weekday"))
+
+
 def duration_spans(text: str) -> Iterator[Span]:
     """Durations that text labels as measured: ``Wall time: 0.51 seconds``, ``took 12ms``, ``1 passed in 0.03s``."""
     for pattern in _DURATIONS:
@@ -100,6 +113,9 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _MONTHS = tuple(
     "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
+_WEEKDAY = "|".join(f"{name}|{name[:3]}" for name in _DAYS)
+_WEEKDAY_AFTER = re.compile(rf",? \(?({_WEEKDAY})(?![0-9A-Za-z])")
+_WEEKDAY_BEFORE = re.compile(rf"(?<![0-9A-Za-z])({_WEEKDAY}),? \(?$")
 _DAY = f"(?:{'|'.join(name[:3] for name in _DAYS)})"
 _MONTH = f"(?:{'|'.join(name[:3] for name in _MONTHS)})"
 _TIME = r"[0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
