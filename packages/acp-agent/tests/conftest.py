@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from llm_mock_server.script import ScriptedProvider
-from llm_mock_server.threaded import serve_in_thread
+from llm_mock_server import ScriptedProvider, serve_in_thread
 
 PATIENCE = 30.0
 """Seconds after which a frame that does not come is a failure; never waited for when all is well."""

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from llm_dialects import fold
+from llm_replay import check_live, derive_replay_script, parse_log
 
 
 def say(text="", **members):
@@ -242,3 +244,31 @@ def test_all_kinds_of_prompt_content_reach_the_model(provider, spawn):
     sent = json.dumps(json.loads(server.requests[0].body)["messages"][-1])
     for piece in ("look", "aGk=", "[notes](file:///n.md)", "inside"):
         assert piece in sent
+
+
+def test_no_command_sees_the_key(provider, spawn, tmp_path):
+    server = provider([tool("bash", {"command": "env"}), say("done")])
+    agent = spawn(server)
+    agent.prompt(agent.new_session())
+    agent.close()
+    (result,) = [update for update in agent.updates("tool_call_update") if update["status"] == "completed"]
+    names = {line.split("=")[0] for line in result["content"][0]["content"]["text"].splitlines()}
+    assert "PATH" in names
+    assert not {name for name in names if "KEY" in name or "BASE_URL" in name}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"sk-test-secret" in path.read_bytes()]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_log_tells_what_the_model_said(provider, spawn, tmp_path, dialect):
+    script = [tool("bash", {"command": "echo hi"}), say("It said hi.", usage={"inputTokens": 3, "outputTokens": 4})]
+    agent = spawn(provider(script), dialect=dialect)
+    session = agent.new_session()
+    agent.prompt(session)
+    agent.close()
+    log = parse_log((tmp_path / "state" / "sessions" / session / "session.jsonl").read_text("utf-8"), "session.jsonl")
+    check_live(log)
+    call, answer = [fold(entry.chunks) for entry in derive_replay_script(log)]
+    assert [block.name for block in call.blocks] == ["bash"]
+    assert [block.text for block in answer.blocks] == ["It said hi."]
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (3, 4)
