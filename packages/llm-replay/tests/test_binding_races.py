@@ -144,14 +144,14 @@ def live_through(nodes, order, **how):
 
 
 @given(trees(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_racing_conversations_bind_to_their_own_calls(nodes, order):
     live = live_through(nodes, order)
     assert {outcome.rank for outcome in live.outcomes} == {1}
 
 
 @given(trees(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_so_they_do_when_agents_rewrite_what_they_received(nodes, order):
     live = live_through(nodes, order, rewriting=True)
     assert {outcome.rank for outcome in live.outcomes} == {1}
@@ -166,7 +166,7 @@ DRIFTS = {
 }
 
 
-def lane_of(node):
+def opening_of(node):
     while node.parent is not None:
         node = node.parent
     return node
@@ -174,14 +174,37 @@ def lane_of(node):
 
 @pytest.mark.parametrize("name", DRIFTS)
 @given(trees(), st.randoms(use_true_random=False), st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_a_drifted_conversation_finds_its_calls_and_takes_no_others(name, nodes, order, rewriting):
-    drifted = lane_of(order.choice(nodes))
+    drifted = opening_of(order.choice(nodes))
 
     def drift(node, messages):
-        # A drift is carried along: only the opening's own messages are still undrifted here.
+        # What is drifted in the messages is carried along: only the opening's are still undrifted here.
         fresh = node.parent is None or name not in ("opening", "context before")
-        return DRIFTS[name](messages) if lane_of(node) is drifted and fresh else request(messages)
+        return DRIFTS[name](messages) if opening_of(node) is drifted and fresh else request(messages)
 
     live = live_through(nodes, order, rewriting=rewriting, drift=drift)
     assert any(outcome.differences for outcome in live.outcomes)
+
+
+def with_more(message):
+    """The message with a word more in its one tool result."""
+    (result,) = message.content
+    (text,) = result.content
+    longer = ToolResultPart(call_id=result.call_id, content=(TextBlock(text=text.text + " again"),))
+    return Message(role="tool", content=(longer,))
+
+
+@given(trees(), st.randoms(use_true_random=False), st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_a_drifted_tool_result_costs_nobody_a_call(nodes, order, rewriting):
+    drifted = order.choice(nodes)
+
+    def drift(node, messages):
+        said = node is drifted and messages[-1].role == "tool" and node.said is not None
+        return request((*messages[:-1], with_more(messages[-1])) if said else messages)
+
+    live = live_through(nodes, order, rewriting=rewriting, drift=drift)
+    drifts = [outcome for outcome in live.outcomes if any("again" in str(d.actual) for d in outcome.differences)]
+    # Told once: what grows out of the drifted request carries it along without another word.
+    assert len(drifts) == (drifted.parent is not None and drifted.said is not None)

@@ -100,25 +100,27 @@ class Binder:
 
     def _recorded(self, call: int, live: Print, session_key: str | None) -> Iterator[Recorded]:
         """Yield ``call`` as it is to be matched: once for each live request that it may have grown out of."""
-        same_class = self._class_of.get(live.header[:2]) == self._calls[call].header
-        skipped: list[int] = []
+        opening, same_class = self._is_opening(call), self._class_of.get(live.header[:2]) == self._calls[call].header
+        between: list[int] = []
         for ancestor in self._ancestors(call):
             above = [bound for bound in self.bound if self._twin_of[bound.call] == self._twin_of[ancestor]]
-            # A repeat that did not happen this time leaves no gap in the history.
-            direct = all(self.prints[other].loose == self.prints[ancestor].loose for other in skipped)
+            # A request that is recorded as asked again leaves no gap, whether or not that happened this time.
+            direct = all(self._asks_the_same(other, ancestor) or self._asks_the_same(other, call) for other in between)
             for bound in above:
                 same_key = session_key is not None and bound.session_key == session_key
-                print = self.prints[call]
-                opening = self._is_opening(call)
-                yield Recorded(print, opening, self.prints[ancestor], bound.live, direct, same_key, same_class)
-            if above:
+                grown_from = (self.prints[ancestor], bound.live)
+                yield Recorded(self.prints[call], opening, *grown_from, direct, same_key, same_class)
+            if above and not self._asks_the_same(ancestor, call):
                 return
-            skipped.append(ancestor)
-        yield Recorded(self.prints[call], self._is_opening(call), same_class=same_class)
+            between.append(ancestor)
+        yield Recorded(self.prints[call], opening, same_class=same_class)
+
+    def _asks_the_same(self, one: int, other: int) -> bool:
+        return self.prints[one].loose == self.prints[other].loose
 
     def _is_opening(self, call: int) -> bool:
         """Tell whether ``call`` opens a conversation. What is recorded as an opening asked again may be a twin's."""
-        return all(self.prints[ancestor].loose == self.prints[call].loose for ancestor in self._ancestors(call))
+        return all(self._asks_the_same(ancestor, call) for ancestor in self._ancestors(call))
 
     def _ancestors(self, call: int) -> Iterator[int]:
         parent = self._calls[call].parent

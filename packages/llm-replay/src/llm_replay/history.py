@@ -75,8 +75,8 @@ def unnumbered(text: str) -> str:
 def kept(parent: Print, child: Print) -> int:
     """Return how many of ``parent``'s messages stand at the front of ``child``.
 
-    Where a message further up was rewritten, it counts as standing there if most around it are untouched and one of
-    those follows it: agents renew a date, or prune an old result, in a history that is otherwise the same.
+    Where a message further up was rewritten, it counts as standing there if an untouched one follows it and half of
+    all are: agents renew a date, or prune an old result, in a history that is otherwise the same.
     """
     front = common_front(parent.loose, child.loose)
     untouched, best = front, front
@@ -85,7 +85,7 @@ def kept(parent: Print, child: Print) -> int:
             break
         if parent.exact[at] == child.exact[at]:
             untouched += 1
-            if untouched * 2 > at + 1:
+            if untouched * 2 >= at + 1:
                 best = at + 1
     return best
 

@@ -123,8 +123,7 @@ class Player:
         above = self._binder.bound_above(bound.call)
         if above is None:
             return self._differences(recorded, bound.live, recorded.messages, bound.live.messages)
-        old, new = _news(self._binder.prints[above.call], recorded), _news(above.live, bound.live)
-        _show_both(old, new, recorded.messages, bound.live.messages)
+        old, new = _news(self._binder.prints[above.call], recorded, above.live, bound.live)
         return self._differences(recorded, bound.live, old, new)
 
     def _differences(self, recorded: Print, live: Print, old: list[Json], new: list[Json]) -> tuple[Difference, ...]:
@@ -134,20 +133,22 @@ class Player:
         return diff_json(expected, actual, same=self._same)
 
 
-def _news(above: Print, below: Print) -> list[Json]:
-    """Return the messages of ``below``, ``None`` in place of each that stands in ``above`` as well."""
-    keep = kept(above, below)
-    same = [at < keep and above.exact[at] == below.exact[at] for at in range(len(below.exact))]
-    return [None if stands else message for stands, message in zip(same, below.messages, strict=True)]
+def _news(above: Print, below: Print, live_above: Print, live: Print) -> tuple[list[Json], list[Json]]:
+    """Return the messages of the recorded and the live request, ``None`` in place of what is news in neither.
+
+    No news is a message that stands in the request above, unchanged; indexes are those of the live request.
+    """
+    keep, live_keep = kept(above, below), kept(live_above, live)
+    if keep != live_keep:
+        inherited: list[Json] = [None] * live_keep
+        return inherited + below.messages[keep:], inherited + live.messages[live_keep:]
+    same = [above.exact[at] == below.exact[at] and live_above.exact[at] == live.exact[at] for at in range(keep)]
+    return _blank(below.messages, same), _blank(live.messages, same)
 
 
-def _show_both(old: list[Json], new: list[Json], recorded: list[Json], live: list[Json]) -> None:
-    """Where one side has a message that is no news to the other, put it into both."""
-    for at, (left, right) in enumerate(zip(old, new, strict=False)):
-        if left is None and right is not None:
-            old[at] = recorded[at]
-        if right is None and left is not None:
-            new[at] = live[at]
+def _blank(messages: list[Json], same: list[bool]) -> list[Json]:
+    kept_ones = (None if equal else message for equal, message in zip(same, messages, strict=False))
+    return [*kept_ones, *messages[len(same) :]]
 
 
 class _Sessions:
