@@ -1,7 +1,8 @@
 """``agent.toml``: an agent under test, as data. No code is needed to onboard one.
 
 Strings of ``command``, ``[env]``, ``[[model.files]]`` and ``[persistence]`` may hold ``{{cwd}}``, ``{{home}}``,
-``{{tmp}}``, ``{{agent}}`` (the install root), ``{{baseUrl}}``, ``{{origin}}`` (the base URL without its path), ``{{key}}``.
+``{{tmp}}``, ``{{agent}}`` (the install root), ``{{baseUrl}}``, ``{{origin}}`` (the base URL without its path) and
+``{{key}}``.
 """
 
 import re

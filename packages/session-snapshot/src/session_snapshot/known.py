@@ -5,7 +5,19 @@ import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
-from normalizer import Context, Declared, Kind, Ledger, Ordering, OrderRule, canon_value, identity_kind
+from normalizer import (
+    Context,
+    Declared,
+    Kind,
+    Ledger,
+    Ordering,
+    OrderRule,
+    canon_value,
+    identity_kind,
+    render_date,
+    slug,
+)
+from normalizer.times import DATES
 from normalizer.walk import value_fields
 
 from session_snapshot.agent import Agent
@@ -35,6 +47,14 @@ def context_of(agent: Agent, box: Sandbox, install: Path, ports: Sequence[int], 
             for rule in agent.normalize
         ),
     )
+
+
+def fixed_tokens(box: Sandbox, install: Path) -> dict[str, str]:
+    """What the tokens that have no number stand for in this run: places, their slugs, dates."""
+    folders = {"cwd": str(box.cwd), "home": str(box.home), "tmp": str(box.tmp), "agent": str(install)}
+    slugs = {f"{name}Slug": slug(path) for name, path in folders.items()}
+    today = datetime.datetime.now(datetime.UTC).date()
+    return folders | slugs | {kind: render_date(kind, today) for kind, _, _ in DATES}
 
 
 def just_past_midnight() -> bool:

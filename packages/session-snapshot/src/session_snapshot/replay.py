@@ -14,7 +14,7 @@ from session_snapshot.evidence import intent_breaches
 from session_snapshot.expect import check_expect, facts_of_entries
 from session_snapshot.fixtures import Committed, load_committed
 from session_snapshot.invariants import check_wire
-from session_snapshot.known import RunIds, context_of
+from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.provenance import pace_of
 from session_snapshot.report import Failure, Report
@@ -50,7 +50,9 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
         ids = RunIds(context_of(loaded.agent, box, install_root(loaded), (), None), driver.frames)
         player = Player(committed.recording, canon_of(ids.canon))
         header = loaded.agent.model.session_header if loaded.agent.model else ""
-        models.append(ReplayModel(player, LiveTokens(places(loaded, box), ids.seen), box.cwd, header))
+        models.append(
+            ReplayModel(player, LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen), box.cwd, header)
+        )
         return models[0]
 
     capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance))
@@ -64,11 +66,6 @@ def surfaces_again(loaded: Loaded, committed: Committed, capture: Capture) -> Su
     """The surfaces of a replay's capture."""
     placed = place_live(capture.calls, committed.recording.calls)
     return surfaces_of(loaded, capture, placed, committed.pins)
-
-
-def places(loaded: Loaded, box: Sandbox) -> dict[str, str]:
-    """What the path tokens of a recording stand for in this run."""
-    return {"cwd": str(box.cwd), "home": str(box.home), "tmp": str(box.tmp), "agent": str(install_root(loaded))}
 
 
 def verdict(
@@ -123,10 +120,8 @@ def unrecorded(model: ReplayModel) -> Iterable[Failure]:
     for number, outcome in model.unrecorded:
         match outcome:
             case Repeated(call=call):
-                what = (
-                    f"model call {number} repeats the one that recorded call {call.index} answered, and is not recorded"
-                )
-                yield Failure("requests", what, "the same answer was given again")
+                what = f"model call {number} repeats the one that recorded call {call.index} answered"
+                yield Failure("requests", what, "nobody recorded the repeat; the same answer was given again")
             case Unrecorded(nearest=None):
                 yield Failure("requests", f"model call {number} is not in the recording, which has none left")
             case Unrecorded(nearest=nearest, differences=differences):

@@ -19,7 +19,7 @@ class LiveTokens:
     """Live values by token, for one run."""
 
     def __init__(self, places: Mapping[str, str], seen: Callable[[str], list[str]]) -> None:
-        """``places``: cwd, home, tmp, agent. ``seen(kind)``: the live ids of a kind in order of first sight so far."""
+        """``places``: cwd, home, tmp, agent, dates. ``seen(kind)``: the live ids of a kind in order of first sight."""
         self.places = places
         self.seen = seen
 

@@ -1,6 +1,7 @@
 """Steps <-> Agent Client Protocol (version 1): what a step says, and what a frame means. Values in, values out.
 
-Source: the protocol's JSON schema, version 1 (``agent-client-protocol`` 0.12 ships it; a test validates goldens with it).
+Source: the protocol's JSON schema, version 1 (``agent-client-protocol`` 0.12 ships it; a test holds goldens against
+it).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
