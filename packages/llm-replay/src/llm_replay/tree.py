@@ -103,11 +103,12 @@ class _Tree:
         # A request that goes on without an answer does so because there was none; once there was, it is another one.
         return node.print.roles[length] == "assistant" or at not in self._parents
 
-    def _closeness(self, at: int, node: _Node) -> tuple[int, bool, int, int, bool, int]:
+    def _closeness(self, at: int, node: _Node) -> tuple[int, bool, bool, int, int, bool, int]:
         other = self._nodes[at]
         same_key = other.said.session_key == node.said.session_key
         agreed = agreement(other.print, 0, node.print, 0)
-        return (len(other.print.roles), same_key, _heard(other, node), agreed, at not in self._parents, at)
+        like = (len(other.print.roles), same_key, other.print.same_kind(node.print), _heard(other, node), agreed)
+        return (*like, at not in self._parents, at)
 
     def _rewritten_from(self, node: _Node) -> int | None:
         """Return the head of a lane whose conversation, beyond its opening, lives on in ``node``."""
@@ -122,8 +123,10 @@ class _Tree:
 
 
 def _is_extended_with_changes(other: _Node, node: _Node) -> bool:
-    longer = len(node.print.roles) > len(other.print.roles)
-    return longer and other.print.same_kind(node.print) and extends(other.print, node.print)
+    length = len(other.print.roles)
+    if length >= len(node.print.roles) or other.print.loose == node.print.loose[:length]:
+        return False
+    return other.print.same_kind(node.print) and extends(other.print, node.print)
 
 
 def _is_repeat(other: _Node, node: _Node) -> bool:
