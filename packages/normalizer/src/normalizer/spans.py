@@ -63,11 +63,6 @@ def written(span: Span, render: Render) -> str:
     return span.before + (render(span.token) if span.token else "") + span.after
 
 
-def apply(text: str, spans: Sequence[Span], render: Render) -> str:
-    """The new text. Tokens are rendered from left to right, which is what numbers them."""
-    return recut([text], spans, render)[0]
-
-
 def recut(pieces: Sequence[str], spans: Sequence[Span], render: Render) -> list[str]:
     """The new text of ``"".join(pieces)``, cut at the old places; a token across a cut stays whole, before it."""
     out, offset, left = [], 0, list(reversed(spans))

@@ -29,11 +29,6 @@ def fields(document: Document) -> Iterator[Field]:
         yield from _fields(value, (), None, document.kind, model)
 
 
-def value_fields(value: Json, kind: Kind) -> Iterator[Field]:
-    """The same for one value."""
-    return fields(Document("", kind, [value]))
-
-
 def under(path: Path, prefixes: tuple[Path, ...]) -> bool:
     """Whether ``path`` stands under one of ``prefixes``."""
     return any(path[: len(prefix)] == prefix for prefix in prefixes)
