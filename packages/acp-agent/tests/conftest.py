@@ -125,6 +125,14 @@ class AgentProcess:
     def stderr(self):
         return b"".join(self._errors).decode()
 
+    def finish(self):
+        """End the agent the way clients do, if it still runs."""
+        try:
+            if self.process.poll() is None:
+                assert self.close() == 0, self.stderr
+        finally:
+            self.kill()
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
@@ -145,7 +153,8 @@ def cwd(tmp_path) -> Path:
 @pytest.fixture
 def environment(tmp_path) -> dict[str, str]:
     """An allowlisted environment with a secret that no command may see."""
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT") if name in os.environ}
+    necessary = ("PATH", "SYSTEMROOT", "COMSPEC", "PATHEXT")
+    kept = {name: value for name, value in os.environ.items() if name in necessary or name.startswith("COVERAGE_")}
     home = tmp_path / "home"
     home.mkdir()
     return kept | {
@@ -191,7 +200,7 @@ def spawn(tmp_path, cwd, environment) -> Iterator[Callable]:
 
     yield start
     for agent in agents:
-        agent.kill()
+        agent.finish()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def imported(environment, cwd):
         [sys.executable, "-X", "importtime", "-m", "acp_agent"],
         input=b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n',
         capture_output=True,
-        env=environment,
+        env={name: value for name, value in environment.items() if not name.startswith("COVERAGE_")},
         cwd=cwd,
         check=True,
     )

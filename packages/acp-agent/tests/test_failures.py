@@ -1,5 +1,7 @@
 """What the provider does wrong: told to the client, logged, retried where waiting can mend it."""
 
+import sys
+
 import pytest
 from llm_dialects import Body, Head, Reset
 
@@ -143,3 +145,21 @@ def test_a_log_that_cannot_be_written_fails_the_prompt_only(provider, spawn, tmp
     assert error["code"] == -32603
     (tmp_path / "state").unlink()
     assert agent.new_session()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prlimit of another process")
+def test_a_full_disk_in_the_middle_of_a_turn_fails_the_prompt_and_leaves_the_log_whole(
+    provider, spawn, read_log, tmp_path
+):
+    import resource
+
+    agent = spawn(provider([say("x" * 4000), say("Room again.")]))
+    session = agent.new_session()
+    log = tmp_path / "state" / "sessions" / session / "session.jsonl"
+    for room, outcome in ((5000, None), (resource.RLIM_INFINITY, {"stopReason": "end_turn"})):
+        size = room if outcome else log.stat().st_size + room
+        resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        answer = agent.prompt(session)
+        assert answer == outcome if outcome else answer["data"] == {"code": "INTERNAL"}
+        _, events = read_log(session)
+    assert events[-1]["data"]["reason"] == {"kind": "completed"}

@@ -150,6 +150,44 @@ def test_a_session_that_is_not_there(spawn):
         assert error["code"] == -32602, session
 
 
+def test_a_session_with_a_running_prompt_is_not_loaded(provider, spawn):
+    server = provider([{"kind": "hang"}])
+    agent = spawn(server)
+    session = agent.new_session()
+    agent.start_prompt(session, "wait")
+    server.wait(lambda: server.in_flight == 1)
+    error = agent.call("session/load", sessionId=session, cwd=str(agent.cwd), mcpServers=[])
+    assert error["code"] == -32600
+
+
+def test_pictures_and_lost_tools_are_shown_again(provider, spawn):
+    calls = [{"name": name, "arguments": "{}", "id": name} for name in ("teleport", "read_file")]
+    server = provider([{"kind": "say", "toolCalls": calls}, SAY])
+    first = spawn(server)
+    session = first.new_session()
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    first.call("session/prompt", sessionId=session, prompt=[picture])
+    first.close()
+    second = spawn(server)
+    second.call("session/load", sessionId=session, cwd=str(second.cwd), mcpServers=[])
+    assert second.updates("user_message_chunk")[0]["content"] == picture
+    assert [(call["title"], call["status"]) for call in second.updates("tool_call")] == [
+        ("teleport", "failed"),
+        ("read_file", "failed"),
+    ]
+
+
+def test_a_configured_temperature_is_sent_and_logged(provider, spawn, read_log):
+    server = provider([SAY])
+    agent = spawn(server, overlay="model.temperature = 0.5")
+    session = agent.new_session()
+    agent.prompt(session)
+    agent.close()
+    assert json.loads(server.requests[0].body)["temperature"] == 0.5
+    header = next(event["data"]["header"] for event in read_log(session)[1] if event["type"] == "request/header")
+    assert header["config"]["temperature"] == 0.5
+
+
 def test_a_broken_log_is_named(spawn, tmp_path):
     agent = spawn()
     session = agent.new_session()

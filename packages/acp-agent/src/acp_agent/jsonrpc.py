@@ -71,8 +71,6 @@ def read_message(line: bytes) -> Message:
         value = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
         return Malformed(None, PARSE_ERROR, f"Parse error: {error}")
-    except UnicodeDecodeError:
-        return Malformed(None, PARSE_ERROR, "Parse error: not UTF-8")
     if not isinstance(value, dict):
         return Malformed(None, INVALID_REQUEST, "Invalid Request: not an object")
     return read_object(value)

@@ -12,8 +12,10 @@ from typing import Any
 def group_options() -> Mapping[str, Any]:
     """Return the options of ``subprocess`` that put a new process at the head of its own group."""
     if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    return {"start_new_session": True}
+        options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    else:
+        options = {"start_new_session": True}
+    return options
 
 
 def kill_group(pid: int) -> None:
@@ -23,9 +25,9 @@ def kill_group(pid: int) -> None:
     """
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(pid)], capture_output=True, check=False)
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says "permission" of a group of zombies
-        os.killpg(pid, signal.SIGKILL)
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says "permission" of a group of zombies
+            os.killpg(pid, signal.SIGKILL)
 
 
 def shell_command(command: str, which: Callable[[str], str | None]) -> list[str]:

@@ -95,7 +95,7 @@ def read_events(raw: bytes, name: str) -> list[Event]:
     for number, line in enumerate(lines[1:], 2):
         try:
             event = msgspec.json.decode(line, type=Event)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except msgspec.DecodeError as error:
             raise BrokenLog(f"{name}:{number}: {error}") from None
         if event.seq != len(events):
             raise BrokenLog(f"{name}:{number}: seq {event.seq} where {len(events)} was due")

@@ -41,7 +41,7 @@ def parse_call(call: ToolCallBlock, enabled: Sequence[str]) -> ToolUse:
     spec = TOOLS[call.name]
     try:
         return ToolUse(call.id, spec, msgspec.json.decode(call.arguments or "{}", type=spec.arguments))
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except msgspec.DecodeError as error:
         raise ToolError("INVALID_ARGUMENTS", f"arguments of {call.name}: {error}") from None
 
 
@@ -59,7 +59,7 @@ def describe_call(call: ToolCallBlock, use: ToolUse | None, context: ToolContext
     """Return the ACP fields that tell a client what this call is about: title, kind, rawInput, locations."""
     try:
         raw_input = msgspec.json.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, UnicodeError):
+    except msgspec.DecodeError:
         raw_input = call.arguments
     if use is None:
         return {"title": call.name, "kind": "other", "rawInput": raw_input}
