@@ -8,6 +8,7 @@ from pathlib import Path
 from normalizer import (
     Context,
     Declared,
+    Document,
     Kind,
     Ledger,
     Ordering,
@@ -18,7 +19,7 @@ from normalizer import (
     slug,
 )
 from normalizer.times import DATES
-from normalizer.walk import value_fields
+from normalizer.walk import fields
 
 from session_snapshot.agent import Agent
 from session_snapshot.frames import Frame
@@ -99,7 +100,7 @@ class RunIds:
 
     def learn(self, value: object, kind: Kind) -> None:
         """Learn the ids in one value."""
-        for field in value_fields(value, kind):
+        for field in fields(Document("", kind, [value])):
             found = identity_kind(field)
             if found:
                 self.order.setdefault(found, {}).setdefault(str(field.value))
