@@ -9,6 +9,7 @@ from normalizer import (
     Context,
     Declared,
     Document,
+    Document,
     Kind,
     Ledger,
     Ordering,
