@@ -27,10 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
     try:
         config = parse_config([read_source(path) for path in (arguments.config, *arguments.overlay)])
+        return asyncio.run(serve(config))
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 2
-    return asyncio.run(serve(config))
 
 
 async def serve(config: Config) -> int:

@@ -44,11 +44,11 @@ def http_model(config: ModelConfig, environment: Environment) -> Model:
     return DeferredModel(open_now)
 
 
-def replay_model(_config: ModelConfig, _environment: Environment) -> Model:
+def replay_model(_config: ModelConfig, environment: Environment) -> Model:
     """A recording, told again by ``llm_replay`` in this process."""
     from acp_agent.model_replay import ReplayModel
 
-    return ReplayModel()
+    return ReplayModel(environment)
 
 
 class DeferredModel:

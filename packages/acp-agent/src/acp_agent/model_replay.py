@@ -1,24 +1,30 @@
 """The replay seam: ``llm_replay`` tells a recording again in this process, no HTTP in between."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 from llm_dialects import Request, StreamChunk
-from llm_replay import adapter
+from llm_replay import FixtureError, ReplayAdapter, ReplayedProviderError
 
-from acp_agent.errors import ModelError
+from acp_agent.errors import ConfigError, ModelError
 
 
 class ReplayModel:
     """A recording named by ``SNAPSHOT_FILE`` and its companions; a ``Model``."""
 
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        try:
+            self._adapter = ReplayAdapter.from_environment(environment)
+        except FixtureError as error:
+            raise ConfigError(error.what, str(error.path), error.line, error.mend or "") from None
+
     async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
         """Yield what was recorded for this request."""
         try:
-            async for chunk in adapter.stream(request, session_key):
+            async for chunk in self._adapter.stream(request, session_key):
                 yield chunk
-        except adapter.ReplayedProviderError as error:
+        except ReplayedProviderError as error:
             raise ModelError(error.code, error.message, error.status) from None
 
     async def aclose(self) -> None:
         """Report what was consumed and what was not."""
-        adapter.write_report()
+        self._adapter.write_report()
