@@ -328,3 +328,9 @@ def test_calls_without_a_key_share_one_session(kit):
     player = historical(kit, ["a", "b"], ["c"])
     assert calls_of([player.ask(kit.request("u x")) for _ in range(3)]) == [0, 1, "none"]
     assert [call.index for call in player.unconsumed()] == [2]
+
+
+def test_the_same_messages_under_another_header_are_no_new_call(kit):
+    """The agent asks again with another parameter: that is neither the recorded next step nor a repeat."""
+    player = kit.player(kit.request("u a"), kit.request("u a", "c ls", "t x"))
+    check_bound(player, [kit.request("u a"), kit.request("u a", temperature=1)], [0, "none"], left=[1])

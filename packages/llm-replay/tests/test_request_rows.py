@@ -87,13 +87,15 @@ def calls_of(requests, kit):
 
 
 @given(requests=runs())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=150)
 def test_rows_and_requests_turn_into_one_another_without_loss(kit, requests):
     text = format_rows(requests_to_rows(calls_of(requests, kit), class_of))
     rows = parse_rows(text, NAME)
     again = rows_to_requests(rows, HEADERS, NAME)
     assert again == tuple(requests)
-    assert [msgspec.json.encode(one) for one in again] == [msgspec.json.encode(one) for one in requests]
+    assert [msgspec.json.encode(one, order="sorted") for one in again] == [
+        msgspec.json.encode(one, order="sorted") for one in requests
+    ]
     assert format_rows(rows) == text
 
 

@@ -13,17 +13,21 @@ from msgspec import Struct
 from llm_replay.calls import RecordedCall
 from llm_replay.history import Print, common_front
 from llm_replay.lines import canonical
-from llm_replay.matching import Fit, Recorded, conversations, fit
+from llm_replay.matching import OPENING, Fit, Recorded, conversations, fit
 
 
 class Bound(Struct, frozen=True):
-    """A live request and the call it is bound to; ``order`` counts live requests, bound or not."""
+    """A live request and the call it is bound to; ``order`` counts live requests, bound or not.
+
+    ``grown_from`` are the recorded and the live request that it was seen to have grown out of, if any.
+    """
 
     order: int
     call: int
     live: Print
     session_key: str | None
     rank: int
+    grown_from: tuple[Print, Print] | None = None
 
 
 class Binder:
@@ -36,7 +40,6 @@ class Binder:
         self._calls = calls
         self._twin_of = _twins(calls, self.prints)
         self._open = [call.index for call in calls]
-        self._by_call: dict[int, Bound] = {}
         self._class_of: dict[tuple[str, str], str] = {}
 
     def bind(self, order: int, live: Print, session_key: str | None) -> Bound | None:
@@ -44,10 +47,9 @@ class Binder:
         found = self._find(live, session_key)
         if found is None:
             return None
-        rank, call = found
-        bound = Bound(order=order, call=call, live=live, session_key=session_key, rank=rank)
+        rank, call, grown_from = found
+        bound = Bound(order, call, live, session_key, rank, grown_from)
         self._open.remove(call)
-        self._by_call[call] = bound
         self._class_of[live.header[:2]] = self._calls[call].header
         self.bound.append(bound)
         return bound
@@ -56,27 +58,19 @@ class Binder:
         """Return the last bound request that is the same as ``live``, word for word."""
         return next((bound for bound in reversed(self.bound) if bound.live.same(live)), None)
 
-    def bound_above(self, call: int) -> Bound | None:
-        """Return what is bound to the parent of ``call``."""
-        parent = self._calls[call].parent
-        return None if parent is None else self._by_call.get(parent)
-
     def nearest(self, live: Print) -> RecordedCall | None:
         """Return the recorded call, bound or not, that is most like ``live``."""
         return max(self._calls, key=lambda call: _nearness(live, self.prints[call.index]), default=None)
 
-    def _find(self, live: Print, session_key: str | None) -> tuple[int, int] | None:
-        """Return rank and index of the best call."""
+    def _find(self, live: Print, session_key: str | None) -> tuple[int, int, tuple[Print, Print] | None] | None:
+        """Return rank and index of the best call, and what it has grown out of."""
         before = self.asked_before(live)
-        candidates = (
-            self._open if before is None else [call for call in self._open if self._repeats(call, live, before)]
-        )
+        candidates = [call for call in self._open if before is None or self._repeats(call, live, before)]
         equal = [call for call in candidates if self._is_equal(call, live)]
-        fits = list(self._fits(live, session_key, equal or candidates))
-        if not fits and before is not None and candidates:
-            return before.rank, candidates[0]
-        best = min(fits, default=None)
-        return None if best is None else (best[0].rank, best[1])
+        best = min(self._fits(live, session_key, equal or candidates), key=lambda found: found[:2], default=None)
+        if best is not None:
+            return best[0].rank, best[1], None if best[0].rank == OPENING else best[2].grown_from
+        return (before.rank, candidates[0], before.grown_from) if before is not None and candidates else None
 
     def _is_equal(self, call: int, live: Print) -> bool:
         return self.prints[call].loose == live.loose and self.prints[call].same_header(live)
@@ -85,18 +79,21 @@ class Binder:
         """Tell whether ``call`` is recorded as what is asked now, or as what it was bound to when first asked."""
         return self.prints[call].same(live) or self.prints[call].same(self.prints[before.call])
 
-    def _fits(self, live: Print, session_key: str | None, candidates: Iterable[int]) -> Iterator[tuple[Fit, int]]:
+    def _fits(
+        self, live: Print, session_key: str | None, candidates: Iterable[int]
+    ) -> Iterator[tuple[Fit, int, Recorded]]:
         """Yield how well each candidate fits, those that cannot be it left out. Ties go to the recorded order."""
-        goes_on_from = {
-            self._twin_of[self.bound[at].call] for at in conversations(live, [bound.live for bound in self.bound])
-        }
+        others = [bound.live for bound in self.bound]
+        # The same messages under another header: an agent that asks again, not one that goes on.
+        again = any(other.exact == live.exact for other in others)
+        goes_on_from = {self._twin_of[self.bound[at].call] for at in conversations(live, others)}
         for call in candidates:
             family = {self._twin_of[ancestor] for ancestor in self._ancestors(call)}
-            elsewhere = bool(goes_on_from) and goes_on_from.isdisjoint(family)
+            elsewhere = again or (bool(goes_on_from) and goes_on_from.isdisjoint(family))
             for recorded in self._recorded(call, live, session_key):
                 found = fit(live, recorded, elsewhere)
                 if found is not None:
-                    yield found, call
+                    yield found, call, recorded
 
     def _recorded(self, call: int, live: Print, session_key: str | None) -> Iterator[Recorded]:
         """Yield ``call`` as it is to be matched: once for each live request that it may have grown out of."""
@@ -109,7 +106,7 @@ class Binder:
             for bound in above:
                 same_key = session_key is not None and bound.session_key == session_key
                 grown_from = (self.prints[ancestor], bound.live)
-                yield Recorded(self.prints[call], opening, *grown_from, direct, same_key, same_class)
+                yield Recorded(self.prints[call], opening, grown_from, direct, same_key, same_class)
             if above and not self._asks_the_same(ancestor, call):
                 return
             between.append(ancestor)

@@ -20,15 +20,15 @@ ALIKE = 0.5
 
 
 class Recorded(Struct, frozen=True):
-    """A recorded call to be matched. ``above`` is the recorded request of its nearest ancestor that is bound.
+    """A recorded call to be matched.
 
-    ``live_above`` is the live request bound to that; ``direct`` tells that nothing else lies between the two.
+    ``grown_from`` are the recorded request of its nearest ancestor that is bound, and the live request bound to that;
+    ``direct`` tells that nothing else lies between the two.
     """
 
     print: Print
     opening: bool
-    above: Print | None = None
-    live_above: Print | None = None
+    grown_from: tuple[Print, Print] | None = None
     direct: bool = True
     same_key: bool = False
     same_class: bool = False
@@ -62,13 +62,13 @@ class Growth(Struct, frozen=True):
         return cls(keep=keep, whole=keep == len(above.roles))
 
 
-def fit(live: Print, recorded: Recorded, going_on: bool) -> Fit | None:
+def fit(live: Print, recorded: Recorded, elsewhere: bool) -> Fit | None:
     """Return how well ``live`` fits ``recorded``; ``None`` if it cannot be the same call.
 
-    ``going_on`` tells that ``live`` continues a conversation to which ``recorded`` does not belong.
+    ``elsewhere`` tells that ``live`` belongs to a conversation of which ``recorded`` is no part, or is no new call.
     """
     growths = _growths(live, recorded)
-    rank = _rank(live, recorded, growths, going_on)
+    rank = _rank(live, recorded, growths, elsewhere)
     if rank is None:
         return None
     if rank == OPENING:
@@ -92,17 +92,18 @@ def fit(live: Print, recorded: Recorded, going_on: bool) -> Fit | None:
 
 def _growths(live: Print, recorded: Recorded) -> tuple[Growth, Growth] | None:
     """Return how the recorded and how the live request grew out of what is bound above them."""
-    if recorded.above is None or recorded.live_above is None:
+    if recorded.grown_from is None:
         return None
-    return Growth.between(recorded.above, recorded.print), Growth.between(recorded.live_above, live)
+    above, live_above = recorded.grown_from
+    return Growth.between(above, recorded.print), Growth.between(live_above, live)
 
 
-def _rank(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None, going_on: bool) -> int | None:
+def _rank(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None, elsewhere: bool) -> int | None:
     if live.loose == recorded.print.loose:
         if live.same_header(recorded.print):
             return EQUAL
         return SAME_MESSAGES if _may_drift(live, recorded) else None
-    if going_on:
+    if elsewhere:
         return None
     if growths is not None and recorded.direct and growths[0].whole is growths[1].whole:
         grown = recorded.print.loose[growths[0].keep :], live.loose[growths[1].keep :]
@@ -139,10 +140,10 @@ def _is_similar(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] 
 
 def _evidence(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None) -> int:
     """Return how much agrees of what the model said, too: with the live request above, then with the recorded one."""
-    if growths is None or recorded.live_above is None:
+    if growths is None or recorded.grown_from is None:
         return agreement(live, 0, recorded.print, 0)
     before, now = growths
-    inherited = agreement(live, 0, recorded.live_above, 0, now.keep)
+    inherited = agreement(live, 0, recorded.grown_from[1], 0, now.keep)
     return inherited + agreement(live, now.keep, recorded.print, before.keep)
 
 

@@ -1,9 +1,9 @@
-"""Messages read from their JSON with nothing lost: members that no type names stay in ``extra``, in every part."""
+"""Messages and requests read from their JSON with nothing lost: what no type names stays in ``extra``."""
 
 from typing import Any
 
 import msgspec
-from llm_dialects import Json, Message, Record
+from llm_dialects import Json, Message, Record, Request
 
 
 def message_from_json(value: Json) -> Message:
@@ -14,6 +14,16 @@ def message_from_json(value: Json) -> Message:
     """
     message: Message = _with_extra(msgspec.convert(value, Message), value)
     return message
+
+
+def request_from_json(value: Json) -> Request:
+    """Read one request; the inverse of ``llm_dialects.to_json``.
+
+    Raises:
+        msgspec.ValidationError: it is no request.
+    """
+    request: Request = _with_extra(msgspec.convert(value, Request), value)
+    return request
 
 
 def _with_extra(value: Any, source: Json) -> Any:

@@ -120,10 +120,10 @@ class Player:
     def _drift(self, bound: Bound) -> tuple[Difference, ...]:
         """Return what differs, leaving out what was different in the parent already: each drift is told once."""
         recorded = self._binder.prints[bound.call]
-        above = self._binder.bound_above(bound.call)
-        if above is None:
+        if bound.grown_from is None:
             return self._differences(recorded, bound.live, recorded.messages, bound.live.messages)
-        old, new = _news(self._binder.prints[above.call], recorded, above.live, bound.live)
+        above, live_above = bound.grown_from
+        old, new = _news(above, recorded, live_above, bound.live)
         return self._differences(recorded, bound.live, old, new)
 
     def _differences(self, recorded: Print, live: Print, old: list[Json], new: list[Json]) -> tuple[Difference, ...]:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from llm_replay.calls import Header, RecordedCall
 from llm_replay.errors import FixtureError
 from llm_replay.history import Print, kept
-from llm_replay.lines import encode_lines, read_objects
+from llm_replay.lines import encode, encode_lines, read_objects
 from llm_replay.messages import message_from_json
 
 MEND = "restore the file from version control, or refresh the scenario"
@@ -131,7 +131,7 @@ def _row(
 def _changes(index: int, field: str, old: Json, new: Json) -> Iterator[Rewrite]:
     """Yield the smallest fields that turn ``old`` into ``new``."""
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in old.keys() - new.keys():
+        for key in (key for key in old if key not in new):
             yield Rewrite(index, f"{field}/{_escape(key)}")
         for key, value in new.items():
             here = f"{field}/{_escape(key)}"
@@ -145,7 +145,7 @@ def _changes(index: int, field: str, old: Json, new: Json) -> Iterator[Rewrite]:
 
 def _identical(old: Json, new: Json) -> bool:
     """Tell whether two values are the same to the letter: 1 is neither 1.0 nor true."""
-    return msgspec.json.encode(old) == msgspec.json.encode(new)
+    return encode(old) == encode(new)
 
 
 def _rewrite_to_json(change: Rewrite) -> dict[str, Json]:
