@@ -12,7 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from session_snapshot.errors import FixtureError
-from session_snapshot.strict import parse_toml
+from session_snapshot.protocols import PROTOCOLS
+from session_snapshot.strict import line_of, parse_toml
 
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -102,8 +103,42 @@ class Wire(Closed, frozen=True):
     allow: list[WireAllow] = []
 
 
+class Adapter(Closed, frozen=True):
+    """How a Python agent is told to replay its model in its own process (``seam = "adapter"``).
+
+    ``arguments`` are appended to ``command``; ``files`` are rendered into the sandboxed home before boot. Only what
+    swaps the provider belongs here (an overlay over the live configuration), never a copy of that configuration.
+    """
+
+    arguments: list[str] = []
+    files: list[ConfigFile] = []
+
+
+class GuardAllow(Closed, frozen=True):
+    """A finding of the fixture guard that the suite's author has looked at and takes, and why.
+
+    ``code`` is the finding's; ``path`` narrows it to files below that path (relative to the suite), ``contains``
+    to findings whose sentence holds that text. One that takes nothing is itself a finding.
+    """
+
+    code: str
+    reason: str
+    path: str = ""
+    contains: str = ""
+
+
+class Guard(Closed, frozen=True):
+    """What the fixture guard is told about this suite; the harness itself reads nothing of it."""
+
+    allow: list[GuardAllow] = []
+
+
 class Agent(Closed, frozen=True):
-    """One ``agent.toml``."""
+    """An agent under test: ``agent.toml``, shared by all scenarios of a suite.
+
+    ``command``: the program and its arguments. ``stop``: how it is told to go, by the end of its stdin (eof) or by a
+    signal (terminate), and ``exit_code`` what it then exits with. ``capabilities``: what the client says it offers.
+    """
 
     command: list[str]
     description: str = ""
@@ -118,6 +153,8 @@ class Agent(Closed, frozen=True):
     normalize: list[NormalizeRule] = []
     ordering: list[OrderingRule] = []
     wire: Wire = Wire()
+    adapter: Adapter | None = None
+    guard: Guard = Guard()
     capabilities: dict[str, Any] = {}
 
 
@@ -125,9 +162,13 @@ def parse_agent(text: str, path: str) -> Agent:
     """Read ``agent.toml``.
 
     Raises:
-        FixtureError: unknown key (nearest named), an empty command, a missing or wrong value.
+        FixtureError: unknown key (nearest named), an empty command, a missing or wrong value, an unknown protocol.
     """
     agent = parse_toml(text, path, Agent)
+    if agent.protocol not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        line = line_of(text, "protocol")
+        raise FixtureError(f"nobody here speaks {agent.protocol!r}", path, line, f"set protocol to one of: {known}")
     if not agent.command:
         raise FixtureError("command is empty", path, None, 'name the program, e.g. command = ["my-agent", "--acp"]')
     return agent

@@ -3,6 +3,7 @@ happened."""
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from llm_replay import Difference, diff_json, format_difference
@@ -35,7 +36,7 @@ def compare_lines(surface: Surface, name: str, expected: str | None, actual: str
 
 def rows(text: str) -> list[Any]:
     """The values of JSON Lines."""
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def headline(name: str, differences: Sequence[Difference]) -> str:
@@ -71,11 +72,9 @@ def abridged(value: Any) -> str:
 
 def byte_difference(expected: str, actual: str) -> str:
     """The first line whose bytes differ."""
-    pairs = zip(expected.splitlines(keepends=True), actual.splitlines(keepends=True), strict=False)
-    for number, (before, after) in enumerate(pairs, 1):
-        if before != after:
-            return f"line {number}: {before[:SHOWN_CHARS]!r} became {after[:SHOWN_CHARS]!r}"
-    return f"{len(expected.splitlines())} lines became {len(actual.splitlines())}"
+    pairs = zip_longest(expected.split("\n"), actual.split("\n"), fillvalue="")
+    number, before, after = next((n, old, new) for n, (old, new) in enumerate(pairs, 1) if old != new)
+    return f"line {number}: {before[:SHOWN_CHARS]!r} became {after[:SHOWN_CHARS]!r}"
 
 
 def compare_trees(name: str, expected: Mapping[str, bytes], actual: Mapping[str, bytes]) -> list[Failure]:

@@ -10,7 +10,7 @@ from llm_dialects.requests import Request, ToolResultPart
 from session_snapshot.calls import LiveCall
 from session_snapshot.expect import Facts, blocks, check_expect
 from session_snapshot.invariants import rewrites
-from session_snapshot.protocols import acp
+from session_snapshot.protocols import PROTOCOLS, AgentProtocol
 from session_snapshot.run import Capture
 from session_snapshot.suites import Loaded
 from session_snapshot.surfaces import sent_calls
@@ -23,17 +23,18 @@ def intent_breaches(loaded: Loaded, capture: Capture) -> list[str]:
     """Where a run is not what ``[expect]`` says, as sentences."""
     foreign = loaded.agent.persistence.format != "session-snapshot"
     compactions = rewrites(sent_calls(capture.calls))
-    return check_expect(loaded.scenario.expect, facts_of_run(capture, compactions, foreign))
+    protocol = PROTOCOLS[loaded.agent.protocol]
+    return check_expect(loaded.scenario.expect, facts_of_run(capture, protocol, compactions, foreign))
 
 
-def facts_of_run(capture: Capture, compactions: int, foreign: bool) -> Facts:
+def facts_of_run(capture: Capture, protocol: AgentProtocol, compactions: int, foreign: bool) -> Facts:
     """The facts of one run. Of a ``foreign`` agent a failed tool call counts as exit code 1: it may tell none."""
     frames = [frame.value for frame in capture.frames]
-    failures = acp.failed_tools(frames) if foreign else 0
+    failures = protocol.failed_tools(frames) if foreign else 0
     entries = [call.entry for call in capture.calls if call.entry is not None]
     return Facts(
         tools=tools_of(entries),
-        answer="".join(acp.text_of(frame) for frame in frames),
+        answer="".join(protocol.text_of(frame) for frame in frames),
         model_calls=len(capture.calls),
         error_codes=[entry.code for entry in entries if isinstance(entry, Throw)],
         exit_codes=exit_codes(capture.calls) + [1] * failures,

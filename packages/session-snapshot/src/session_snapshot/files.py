@@ -1,4 +1,4 @@
-"""Waiting for a file: woken by the system's own change notification."""
+"""Files beside the agent: waiting for one (woken by the system's own change notification), and writing one."""
 
 from pathlib import Path
 
@@ -26,3 +26,9 @@ def holds(path: Path, contains: str) -> bool:
         return contains.encode() in path.read_bytes()
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         return False
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")

@@ -1,6 +1,7 @@
 """An agent's stdout, cut into lines and read as frames; every fault is the agent's, named with its line number."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,16 @@ class Frame(Struct, frozen=True):
     line: int
     step: int
     value: dict[str, Any]
+
+
+def is_response(value: Mapping[str, Any]) -> bool:
+    """Whether a frame answers one of the client's requests."""
+    return "method" not in value
+
+
+def is_request(value: Mapping[str, Any]) -> bool:
+    """Whether a frame asks the client something."""
+    return "method" in value and "id" in value
 
 
 class LineSplitter:
@@ -80,7 +91,7 @@ def parse_frame(number: int, data: bytes, step: int) -> Frame:
         value = json.loads(data.decode())
     except UnicodeDecodeError as error:
         raise bad_line(number, data, f"is not UTF-8 (byte {error.start})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise bad_line(number, data, "is not JSON") from error
     if not isinstance(value, dict):
         raise bad_line(number, data, "is JSON but not a JSON-RPC object")

@@ -1,5 +1,6 @@
 """Collect what an agent left behind on disk: its own session logs, and the headers and tree that go with them."""
 
+import glob
 from pathlib import Path
 
 from llm_replay import SessionLog, check_live, parse_log
@@ -19,7 +20,7 @@ def harvest_logs(agent: Agent, box: Sandbox, opened: list[str]) -> list[SessionL
     """
     if agent.persistence.format != "session-snapshot":
         return []
-    places = {"cwd": str(box.cwd), "home": str(box.home), "tmp": str(box.tmp)}
+    places = {name: glob.escape(str(path)) for name, path in (("cwd", box.cwd), ("home", box.home), ("tmp", box.tmp))}
     pattern = render(agent.persistence.log, places, "agent.toml")
     logs = [read_log(path) for path in sorted(found(pattern))]
     return sorted(logs, key=lambda log: order(log, opened))
@@ -46,7 +47,8 @@ def order(log: SessionLog, opened: list[str]) -> tuple[bool, int, int, str]:
     """Main sessions before children; opened ones as they were opened, then by creation, then by id."""
     number = str(log.header.get("id", ""))
     place = opened.index(number) if number in opened else len(opened)
-    return "parentSession" in log.header, place, int(log.header.get("createdAt", 0)), number
+    created = log.header.get("createdAt")
+    return "parentSession" in log.header, place, created if isinstance(created, int) else 0, number
 
 
 def log_names(count: int) -> list[str]:

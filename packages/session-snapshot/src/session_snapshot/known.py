@@ -9,7 +9,6 @@ from normalizer import (
     Context,
     Declared,
     Document,
-    Document,
     Kind,
     Ledger,
     Ordering,

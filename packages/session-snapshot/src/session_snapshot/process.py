@@ -24,12 +24,30 @@ PIPE_SECONDS = 2.0
 """How long stdout may stay open after the process itself has gone (a grandchild may hold it)."""
 
 
+class Streams(asyncio.subprocess.SubprocessStreamProtocol):
+    """The standard one, which also tells when the process itself is gone.
+
+    ``Process.wait()`` may not return before the pipes are closed, and a grandchild can hold them open.
+    """
+
+    def __init__(self) -> None:
+        """For one process."""
+        super().__init__(limit=READ_BYTES, loop=asyncio.get_running_loop())
+        self.gone = asyncio.Event()
+
+    def process_exited(self) -> None:
+        """The process is gone; its pipes may live on."""
+        super().process_exited()
+        self.gone.set()
+
+
 class AgentProcess:
     """A running agent. ``on_output`` gets stdout's bytes as they arrive, and ``None`` at its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, leftovers: Leftovers) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, gone: asyncio.Event, leftovers: Leftovers) -> None:
         """Use :func:`boot`."""
         self.process = process
+        self.gone = gone
         self.leftovers = leftovers
         self.stderr = bytearray()
         self.raw = bytearray()
@@ -59,7 +77,7 @@ class AgentProcess:
             self._terminate()
         try:
             async with asyncio.timeout(seconds):
-                await self.process.wait()
+                await self.gone.wait()
         except TimeoutError:
             await self.kill()
             told = "a request to terminate" if how == "terminate" else "the end of its stdin"
@@ -75,7 +93,7 @@ class AgentProcess:
         self.leftovers.kill_all()
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        await self.process.wait()
+        await self.gone.wait()
         self._close_stdin()
         await self._drain()
 
@@ -130,21 +148,15 @@ async def boot(command: Sequence[str], cwd: Path, env: Mapping[str, str], leftov
             f"the agent's program {command[0]!r} was not found",
             "install it (nox does, from the suite's own lock), or correct command in agent.toml",
         )
+    loop = asyncio.get_running_loop()
     try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *command[1:],
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **own_group(),
+        transport, streams = await loop.subprocess_exec(
+            Streams, program, *command[1:], cwd=cwd, env=dict(env), **own_group()
         )
     except OSError as error:
         raise AgentError(f"the agent cannot start: {error}", "correct command in agent.toml") from error
-    leftovers.started(process.pid)
-    return AgentProcess(process, leftovers)
+    leftovers.started(transport.get_pid())
+    return AgentProcess(asyncio.subprocess.Process(transport, streams, loop), streams.gone, leftovers)
 
 
 def own_group() -> dict[str, Any]:

@@ -105,14 +105,14 @@ async def in_sandbox(
         env = agent_environment(loaded, box, server)
         faults = await drive(loaded, driver, env, leftovers)
         await server.aclose()
-    process = driver.process
+    process = driver.connection.process
     return Capture(
         box=box,
         port=int(server.url.rpartition(":")[2]),
         frames=driver.frames,
         counts=driver.counts(),
         stop_reasons=driver.stop_reasons,
-        sessions=list(driver.sessions.values()),
+        sessions=driver.sessions.ids,
         calls=model.calls,
         requests=list(server.requests),
         logs=harvest(agent, box, driver, faults),
@@ -141,15 +141,15 @@ async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftover
         return await boot([render(part, values, "agent.toml") for part in agent.command], driver.cwd, env, leftovers)
 
     try:
-        driver.attach(await start())
+        driver.connection.attach(await start())
         async with run_deadline(limits.run_seconds):
             await driver.perform_all(start)
         await stop(agent, driver)
     except (AgentError, FixtureError) as error:
         faults.append(str(error))
     finally:
-        if driver.process is not None and driver.process.exit_code is None:
-            await driver.process.kill()
+        if driver.connection.process is not None and driver.connection.process.exit_code is None:
+            await driver.connection.process.kill()
     faults += [f"the agent left a process behind ({name}); it was killed" for name in leftovers.left_behind()]
     return faults + driver.client.failures + unused_answers(driver)
 
@@ -160,7 +160,7 @@ async def stop(agent: Agent, driver: Driver) -> None:
     Raises:
         AgentError: it ignored the end, its exit code is not the declared one, or its last output was wrong.
     """
-    process = driver.running()
+    process = driver.connection.running()
     if process.exit_code is None:
         await process.stop(agent.stop, STOP_SECONDS)
         if process.exit_code != agent.exit_code:
@@ -168,8 +168,8 @@ async def stop(agent: Agent, driver: Driver) -> None:
                 f"the agent exited with code {process.exit_code}, declared is {agent.exit_code}",
                 "read its stderr below, or correct exit_code in agent.toml",
             )
-    if driver.fault is not None:
-        raise driver.fault
+    if driver.connection.fault is not None:
+        raise driver.connection.fault
 
 
 def unused_answers(driver: Driver) -> list[str]:
@@ -181,7 +181,7 @@ def unused_answers(driver: Driver) -> list[str]:
 def harvest(agent: Agent, box: Sandbox, driver: Driver, faults: list[str]) -> list[SessionLog]:
     """The agent's session logs; a wrong one is a fault like any other."""
     try:
-        return harvest_logs(agent, box, list(driver.sessions.values()))
+        return harvest_logs(agent, box, driver.sessions.ids)
     except AgentError as error:
         faults.append(str(error))
         return []

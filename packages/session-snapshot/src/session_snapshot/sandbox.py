@@ -112,7 +112,7 @@ def make_writable_and_retry(function: Callable[[str], Any], path: str, _: Any) -
 
 Tree = dict[str, bytes]
 """A folder's content: relative POSIX path -> bytes. A symbolic link is ``b"-> target"``, an empty folder's name ends in
-``/``."""
+``/``; a device, pipe or socket is not read."""
 
 
 def capture_tree(folder: Path, ignore: list[str]) -> Tree:
@@ -127,6 +127,8 @@ def capture_tree(folder: Path, ignore: list[str]) -> Tree:
             tree[name] = b"-> " + os.fsencode(path.readlink())
         elif path.is_file():
             tree[name] = path.read_bytes()
+        elif not path.is_dir():
+            tree[name] = b"-> a device, pipe or socket"
         elif not any(path.iterdir()):
             tree[name + "/"] = b""
     return tree

@@ -62,7 +62,12 @@ class Expect(Closed, frozen=True):
 
 
 class Scenario(Closed, frozen=True):
-    """One ``scenario.toml``."""
+    """What one scenario is: ``scenario.toml``.
+
+    ``recording``: a real model answered (live), a script did (scripted), or a person wrote it (authored).
+    ``overridden``: there is a ``replay.override.json``. ``platforms``: where it runs, everywhere if empty.
+    ``seam``: the model is replayed over HTTP (wire) or inside a Python agent (adapter). ``env``: added to the agent's.
+    """
 
     description: str
     recording: Recording

@@ -1,8 +1,10 @@
 """Replace a scenario's machine-written files all together: staged, then swapped one by one under a journal.
 
-A kill before the journal is complete leaves the old files; a kill after it is rolled forward by the next command.
+A kill before the journal is complete leaves the old files; a kill after it is rolled forward by the next command. The
+journal names the folder relative to where ``snapshots/`` lies, so that a checkout may move in between.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -26,7 +28,8 @@ def swap(snapshots: Path, folder: Path, files: Mapping[str, bytes], remove: list
     staged.mkdir(parents=True)
     for name, content in files.items():
         write_through(staged / name, content)
-    journal = {"folder": str(folder.resolve()), "files": sorted(files), "remove": sorted(remove)}
+    where = folder.resolve().relative_to(staged.parent.parent).as_posix()
+    journal = {"folder": where, "files": sorted(files), "remove": sorted(remove)}
     write_through(staged / "journal.part", json.dumps(journal).encode())
     (staged / "journal.part").replace(staged / JOURNAL)
     roll_forward(staged)
@@ -41,10 +44,10 @@ def recover(snapshots: Path) -> list[str]:
 def roll_forward(staged: Path) -> str:
     """Do what a complete journal says, as often as it takes; the folder it was about."""
     journal = json.loads((staged / JOURNAL).read_text(encoding="utf-8"))
-    folder = Path(journal["folder"])
+    folder = staged.parent.parent / journal["folder"]
     folder.mkdir(parents=True, exist_ok=True)
     for name in journal["files"]:
-        if (staged / name).exists():
+        with contextlib.suppress(FileNotFoundError):  # moved already, by whoever was killed
             (staged / name).replace(folder / name)
     for name in journal["remove"]:
         (folder / name).unlink(missing_ok=True)

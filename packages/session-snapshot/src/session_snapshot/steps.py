@@ -242,10 +242,14 @@ Step = (
 
 
 class Script(Closed, frozen=True):
-    """The whole of ``input.json``."""
+    """The whole of ``input.json``: the steps in order, and the answers to permission requests, all of which are used.
+
+    ``$schema`` is for editors (``docs/schema/input.schema.json``) and means nothing to the harness.
+    """
 
     steps: list[Step]
     permission_answers: list[PermissionAnswer] = []
+    schema: str = field(default="", name="$schema")
 
 
 NOT_BUILT: tuple[type[Op], ...] = (WaitForEvent, WaitForSubagentTurnEnd)

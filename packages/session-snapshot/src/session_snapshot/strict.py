@@ -14,7 +14,8 @@ from session_snapshot.errors import FixtureError
 T = TypeVar("T")
 
 UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`(?: - at `(?P<at>[^`]*)`)?")
-BAD_TAG = re.compile(r"Invalid value '(?P<tag>[^']*)'(?: - at `(?P<at>[^`]*)`)?")
+BAD_WORD = re.compile(r"Invalid (?:enum )?value '(?P<word>[^']*)'(?: - at `(?P<at>[^`]*)`)?")
+MISSING = re.compile(r"Object missing required field `(?P<key>[^`]*)`")
 
 
 def parse_toml(text: str, path: str, kind: type[T]) -> T:
@@ -55,8 +56,10 @@ def explain(message: str, text: str, path: str, kind: Any) -> FixtureError:
     if found := UNKNOWN.search(message):
         where = f" in {found['at']}" if found["at"] else ""
         return misspelt("key", found["key"], known_keys(kind), where, text, path)
-    if found := BAD_TAG.search(message):
-        return misspelt("value", found["tag"], known_words(kind), f" at {found['at']}", text, path)
+    if found := BAD_WORD.search(message):
+        return misspelt("value", found["word"], known_words(kind), f" at {found['at']}", text, path)
+    if found := MISSING.search(message):
+        return FixtureError(message, path, None, f"add {found['key']}")
     at = re.search(r"`\$\.?([^`]*)`", message)
     key = re.findall(r"[A-Za-z_]+", at.group(1))[-1:] if at else []
     return FixtureError(message, path, line_of(text, key[0]) if key else None, "correct the value")

@@ -47,7 +47,7 @@ class LiveTokens:
             return self.places[name]
         found = NUMBERED.fullmatch(name)
         values = self.seen(found[1]) if found else []
-        if found and int(found[2]) <= len(values):
+        if found and 1 <= int(found[2]) <= len(values):
             return values[int(found[2]) - 1]
         raise FixtureError(
             f"the recording says {{{{{name}}}}}, which this run has no value for when it is served",

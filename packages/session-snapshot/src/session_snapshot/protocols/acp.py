@@ -4,25 +4,17 @@ Source: the protocol's JSON schema, version 1 (``agent-client-protocol`` 0.12 sh
 it).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from session_snapshot import steps as ops
+from session_snapshot.frames import is_response
+from session_snapshot.protocols.message import Call
 
 PROTOCOL_VERSION = 1
 CLIENT_INFO = {"name": "session-snapshot", "title": "session-snapshot", "version": "1"}
 """The client the agent sees; its version is the protocol the harness speaks, not its release, so that no golden
 churns."""
-
-
-class Call(Struct, frozen=True):
-    """One request (or notification) of the client."""
-
-    method: str
-    params: dict[str, Any]
-    notification: bool = False
 
 
 def call_of(  # noqa: C901 - one arm per op
@@ -83,16 +75,6 @@ def new_session_params(step: ops.NewSession | ops.NewSessionExpectError) -> dict
 # ── Frames of the agent ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_response(frame: Mapping[str, Any]) -> bool:
-    """Whether a frame answers one of the client's requests."""
-    return "method" not in frame
-
-
-def is_request(frame: Mapping[str, Any]) -> bool:
-    """Whether a frame asks the client something."""
-    return "method" in frame and "id" in frame
-
-
 def update_of(frame: Mapping[str, Any]) -> dict[str, Any]:
     """The update of a ``session/update`` frame, else an empty object."""
     params = frame.get("params")
@@ -126,11 +108,17 @@ def count_kinds(frames: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     before: tuple[object, ...] | None = None
     for frame in frames:
         kind = frame_kind(frame)
-        run = (kind, frame["params"].get("sessionId"), update_of(frame).get("messageId")) if is_chunk(kind) else None
+        run = (kind, session_of(frame), update_of(frame).get("messageId")) if is_chunk(kind) else None
         if run is None or run != before:
             counts[kind] = counts.get(kind, 0) + 1
         before = run
     return counts
+
+
+def session_of(frame: Mapping[str, Any]) -> object:
+    """The session a frame names, or ``None``."""
+    params = frame.get("params")
+    return params.get("sessionId") if isinstance(params, dict) else None
 
 
 def is_chunk(kind: str) -> bool:
@@ -148,11 +136,16 @@ def permission_result(params: Mapping[str, Any], kind: str) -> dict[str, Any] | 
     """The answer of ``kind`` to a permission request, or ``None`` where no option of that kind was offered."""
     if kind == "cancelled":
         return {"outcome": {"outcome": "cancelled"}}
-    options: Sequence[Mapping[str, Any]] = params.get("options") or []
-    for option in options:
+    for option in options_of(params):
         if option.get("kind") == kind:
             return {"outcome": {"outcome": "selected", "optionId": option.get("optionId")}}
     return None
+
+
+def options_of(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The options a permission request offers; what is no option is none."""
+    options = params.get("options")
+    return [option for option in options if isinstance(option, dict)] if isinstance(options, list) else []
 
 
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
