@@ -95,11 +95,7 @@ def load_recording(folder: Path, headers: Mapping[str, Header]) -> Recording:
         parse_log(*read(path)) for path in sorted(folder.glob("session*.jsonl"), key=lambda path: log_number(path.name))
     ]
     requests, override = folder / REQUESTS, folder / OVERRIDE
-    rows = (
-        Rows(parse_rows(*read(requests)), short(requests), headers)
-        if requests.is_file()
-        else Rows((), short(requests), headers)
-    )
+    rows = Rows(parse_rows(*read(requests)), short(requests), headers) if requests.is_file() else None
     return build_recording(
         derive_scripts(logs[0], logs[1:]), rows, parse_override(*read(override)) if override.is_file() else None
     )
