@@ -29,7 +29,7 @@ nox.options.error_on_external_run = True
 os.environ.update(UV_OFFLINE)
 
 # Seconds for pytest to free its children and ports after Ctrl-C, before nox ends it.
-INTERRUPT, TERMINATE = 30, 10
+INTERRUPT, TERMINATE = 12, 10
 
 # Foreign test data lies beside some checkouts; tests that read it skip elsewhere, and say so.
 CASES = ROOT.parent / "shared" / "cases"
