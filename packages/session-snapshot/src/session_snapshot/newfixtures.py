@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from llm_dialects.chunks import to_json
 from llm_dialects.entries import Chunks, Entry, entry_to_json
 from llm_replay import Event, SessionLog, Unfinished, derive_calls
@@ -156,7 +157,7 @@ def with_wire_log(capture: Capture) -> Capture:
         Event(type=kind, data=data, seq=seq, time=0, rest={}, line=seq + 2) for seq, (kind, data) in enumerate(rows)
     )
     log = SessionLog(PRIMARY, header, events, True)
-    return type(capture)(**{name: getattr(capture, name) for name in capture.__struct_fields__} | {"logs": [log]})
+    return msgspec.structs.replace(capture, logs=[log])
 
 
 def wire_rows(number: int, call: LiveCall) -> list[tuple[str, dict[str, Any]]]:
