@@ -1,5 +1,6 @@
 """The client's side of what an agent asks: permissions from the script, files where the client says it has them."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from session_snapshot.protocols import acp
+
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
@@ -80,9 +83,10 @@ class ClientSide:
     def read(self, asked: ReadFile) -> dict[str, Any]:
         """``fs/read_text_file``: the text, or the lines asked for."""
         try:
-            lines = (self.cwd / asked.path).read_text(encoding="utf-8").splitlines(keepends=True)
+            text = (self.cwd / asked.path).read_bytes().decode()
         except (OSError, ValueError) as error:
             return failed(INTERNAL_ERROR, reason(error))
+        lines = LINE.findall(text)
         first = max((asked.line or 1) - 1, 0)
         return {"result": {"content": "".join(lines[first : None if asked.limit is None else first + asked.limit])}}
 

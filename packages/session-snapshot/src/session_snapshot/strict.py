@@ -5,7 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -85,26 +85,26 @@ def line_of(text: str, word: str) -> int | None:
 
 def known_keys(kind: Any) -> set[str]:
     """Every key any struct reachable from ``kind`` may hold."""
-    return {field.encode_name for struct in structs_of(kind, set()) for field in msgspec.structs.fields(struct)}
+    structs = structs_of(kind, set())
+    tags = {struct.__struct_config__.tag_field for struct in structs}
+    keys = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
+    return keys | {tag for tag in tags if tag is not None}
 
 
 def known_words(kind: Any) -> set[str]:
     """Every tag of any struct reachable from ``kind``, and every word of a literal."""
-    tags = {struct.__struct_config__.tag for struct in structs_of(kind, set())}
-    return {tag for tag in tags if isinstance(tag, str)} | literals_of(kind)
+    structs = structs_of(kind, set())
+    tags = {struct.__struct_config__.tag for struct in structs}
+    fields = [field.type for struct in structs for field in msgspec.structs.fields(struct)]
+    return {tag for tag in tags if isinstance(tag, str)}.union(*map(literals_in, fields))
 
 
-def literals_of(kind: Any) -> set[str]:
-    """Every string literal any struct reachable from ``kind`` names."""
-    words: set[str] = set()
-    for struct in structs_of(kind, set()):
-        for field in msgspec.structs.fields(struct):
-            info = msgspec.inspect.type_info(field.type)
-            parts = getattr(info, "types", (info,))
-            for part in parts:
-                if isinstance(part, msgspec.inspect.LiteralType):
-                    words |= {str(value) for value in part.values}
-    return words
+def literals_in(kind: Any) -> set[str]:
+    """Every string a type's literals name."""
+    parts = get_args(kind)
+    if get_origin(kind) is Literal:
+        return {part for part in parts if isinstance(part, str)}
+    return set().union(*map(literals_in, parts))
 
 
 def structs_of(kind: Any, seen: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:

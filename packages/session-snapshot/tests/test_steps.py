@@ -1,0 +1,70 @@
+"""``input.json``: every op by its name, every mistake by its line."""
+
+import json
+
+import msgspec
+import pytest
+from session_snapshot.errors import FixtureError
+from session_snapshot.steps import NOT_BUILT, STEPS, Script, op_of, parse_script
+
+NAMES = """
+initialize authenticate newSession newSessionExpectError loadSession resumeSession closeSession setMode setModel
+setConfigOption prompt promptContent promptExpectError promptAndCancel promptAndWaitForAgentMessage cancel waitForFile
+waitForTurnStart waitForTurnEnd waitForUpdate waitForEvent waitForSubagentTurnEnd writeFile removeFile sendRaw restart
+kill
+""".split()  # noqa: SIM905 - a list literal of them would fill the page
+
+NEEDED = {
+    "authenticate": {"methodId": "m"},
+    "setMode": {"modeId": "m"},
+    "setModel": {"modelId": "m"},
+    "setConfigOption": {"configId": "c", "value": "v"},
+    "prompt": {"text": "t"},
+    "promptContent": {"content": []},
+    "promptExpectError": {"text": "t", "code": -32603},
+    "promptAndCancel": {"text": "t", "waitForUpdate": {"kind": "k", "contains": "c"}},
+    "promptAndWaitForAgentMessage": {"text": "t", "waitForText": "w"},
+    "waitForFile": {"path": "p"},
+    "waitForEvent": {"type": "t"},
+    "writeFile": {"path": "p", "text": "t"},
+    "removeFile": {"path": "p"},
+    "sendRaw": {"text": "{"},
+}
+
+
+def test_the_table_holds_every_op_of_the_design() -> None:
+    assert sorted(STEPS) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_op_is_read_or_says_that_it_is_not_built(name: str) -> None:
+    step = {"op": name, "session": "s"} | NEEDED.get(name, {})
+    text = json.dumps({"steps": [step]})
+    if issubclass(STEPS[name], NOT_BUILT):
+        with pytest.raises(FixtureError, match="not built yet"):
+            parse_script(text, "input.json")
+        return
+    (read,) = parse_script(text, "input.json").steps
+    assert op_of(read) == name
+    assert msgspec.to_builtins(read) == msgspec.to_builtins(read) | step
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"steps": []}', "input.json:1: a script without steps proves nothing"),
+        ('{"steps": [\n{"op": "promt", "text": ""}]}', "input.json:2: unknown value 'promt' at $.steps[0].op"),
+        ('{"steps": [{"op": "prompt", "txt": ""}]}', "nearest known one is 'text'"),
+        ('{"steps": [{"op": "prompt"}]}', "missing required field `text`"),
+        ('{"steps": [{"op": "kill"}], "permissionAnswers": [{"kind": "allow_onec"}]}', "write 'allow_once'"),
+    ],
+)  # fmt: skip
+def test_mistakes(text: str, said: str) -> None:
+    with pytest.raises(FixtureError) as caught:
+        parse_script(text, "input.json")
+    assert said in str(caught.value)
+
+
+def test_editors_may_name_their_schema() -> None:
+    text = '{"$schema": "../x.schema.json", "steps": [{"op": "kill"}]}'
+    assert isinstance(parse_script(text, "input.json"), Script)
