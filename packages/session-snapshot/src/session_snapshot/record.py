@@ -8,10 +8,12 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 
 import filelock
 import httpx
+from fixture_guard import check, read_files, render, surroundings
 from llm_mock_server.script import ScriptedProvider, read_script
 from llm_mock_server.server import serve
 
@@ -139,6 +141,7 @@ async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> Non
         stdout = await prove(loaded, staged, base, say)
     (staged / STDOUT).write_text(stdout, encoding="utf-8", newline="")
     write_provenance(loaded, staged, capture, counts)
+    refuse_unguarded(loaded, snapshots, staged)
     finish(loaded, snapshots, staged)
     say(f"{name}: recorded, {len(capture.calls)} model call(s)")
 
@@ -274,6 +277,29 @@ async def prove(loaded: Loaded, staged: Path, base: Path, say: Say) -> str:
             )
         say(f"{loaded.place.full_name}: replay {number} of {PROOFS} is identical")
     return stdout
+
+
+def refuse_unguarded(loaded: Loaded, snapshots: Path, staged: Path) -> None:
+    """Refuse a recording in which the fixture guard finds something.
+
+    Raises:
+        FixtureError: it does; the staged files are kept.
+    """
+    scenario = loaded.place.full_name
+    files = {name: content for name, content in read_files(snapshots).items() if not machine_written(name, scenario)}
+    files |= {f"{scenario}/{path.name}": path.read_bytes() for path in staged.iterdir()}
+    findings = check(files, surroundings(), under=scenario)
+    if findings:
+        raise FixtureError(
+            f"the guard refuses the new recording, which is kept in {staged}\n" + render(findings, "human"),
+            f"{scenario}/session.jsonl",
+        )
+
+
+def machine_written(name: str, scenario: str) -> bool:
+    """Whether a file is one that recording this scenario replaces."""
+    folder, _, file = name.rpartition("/")
+    return folder == scenario and any(fnmatch(file, pattern) for pattern in (*MACHINE_WRITTEN, PROVENANCE))
 
 
 def finish(loaded: Loaded, snapshots: Path, staged: Path) -> None:
