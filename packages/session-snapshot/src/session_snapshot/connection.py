@@ -14,6 +14,9 @@ from session_snapshot.process import AgentProcess
 from session_snapshot.protocols.message import Call
 from session_snapshot.waiting import Changes
 
+GONE_SECONDS = 1.0
+"""An agent whose stdout has ended counts as running on only after so long."""
+
 
 class Connection:
     """Frames in and out. It outlives a restart of the agent: ids and line numbers go on."""
@@ -25,7 +28,7 @@ class Connection:
         self.frames: list[Frame] = []
         self.step = 0
         self.process: AgentProcess | None = None
-        self.fault: AgentError | None = None
+        self.fault: Exception | None = None
         self.ended = False
         self._frame_bytes = frame_bytes
         self._splitter = LineSplitter(frame_bytes)
@@ -58,7 +61,7 @@ class Connection:
             else:
                 for number, line in self._splitter.feed(data):
                     self.on_frame(parse_frame(self._lines_before + number, line, self.step))
-        except AgentError as error:
+        except Exception as error:  # one that is no AgentError is a defect of ours, and must not look like silence
             self.fault = self.fault or error
         self.changes.ring()
 
@@ -120,11 +123,10 @@ class Connection:
             return
         if self.fault is not None:
             raise self.fault
-        await self.running().process.wait()
-        raise AgentError(
-            f"the agent exited (code {self.running().exit_code}) while the harness waited for {what}",
-            "read its stderr below",
-        )
+        process = self.running()
+        went = await process.gone(GONE_SECONDS)
+        how = f"exited (code {process.exit_code})" if went else "closed its stdout"
+        raise AgentError(f"the agent {how} while the harness waited for {what}", "read its stderr below")
 
     async def answer(self, number: int) -> dict[str, Any]:
         """Wait for the response with this id."""

@@ -55,7 +55,7 @@ class Driver:
         self._open_prompts: dict[int, str] = {}
         self._prompt_mark = 0
         self._updates_taken = 0
-        self._wait_bound = pacing.FIRST_WAIT
+        self._wait_bound = limits.settle_seconds
 
     # ── steps ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,8 +178,7 @@ class Driver:
 
     async def restart(self, boot: Boot) -> None:
         """Stop the agent if it runs, and boot it again in the same sandbox."""
-        if self.connection.running().exit_code is None:
-            await self.connection.running().stop(self.agent.stop, self.limits.step_seconds)
+        await self.connection.running().stop(self.agent.stop, self.limits.stop_seconds, self.agent.exit_code)
         self.connection.attach(await boot())
 
     # ── between steps ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,17 +192,17 @@ class Driver:
         elif not await self.changes.within(self._wait_bound, lambda: self.connection.ended or not self.gaps(index)):
             gaps = pacing.describe(self.gaps(index))
             self.notes.append(f"{name}: {gaps} expected and not seen within {self._wait_bound:g} s")
-            self._wait_bound = pacing.LATER_WAIT
+            self._wait_bound = self.limits.settle_seconds * pacing.LATER_SHARE
 
     def gaps(self, index: int) -> dict[str, int]:
         """The frames of a step that are still to come, by kind."""
         return pacing.missing(self.pace.expected(index), self.protocol.count_kinds(self.of_step(index)))
 
     async def settle_by_quiet(self) -> None:
-        """Recording only: wait until no model call is in flight and nothing has come for a second."""
+        """Recording only: wait until no model call is in flight and nothing has come for ``quiet_seconds``."""
         while not self.connection.ended:
             await self.changes.until(lambda: self.calls_in_flight() == 0 or self.connection.ended)
-            if not await self.changes.within(pacing.QUIET, self.stirs_since(len(self.frames))):
+            if not await self.changes.within(self.limits.quiet_seconds, self.stirs_since(len(self.frames))):
                 return
 
     def stirs_since(self, mark: int) -> Callable[[], bool]:

@@ -8,12 +8,19 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import psutil
 
 GRACE_SECONDS = 1.0
 """How long a process may outlive the agent before it counts as left behind (defunct children go within that)."""
+
+LOOK_SECONDS = 0.01
+"""How often a process that is going is looked at."""
+
+KILL_ROUNDS = 5
+"""How often what still runs is killed: a process may start another while the list is made."""
 
 
 class Leftovers:
@@ -60,23 +67,34 @@ class Leftovers:
 
     def left_behind(self) -> list[str]:
         """End whatever outlived the agent, and say what it was: ``"pid 123: sleep 1000"``."""
-        remaining = self.alive()
-        if remaining:
-            _, remaining = psutil.wait_procs(remaining, timeout=GRACE_SECONDS)
-        names = [describe(process) for process in remaining if runs(process)]
+        names = [describe(process) for process in outliving(self.alive(), GRACE_SECONDS)]
         if names:
             self.kill_all()
         return names
 
     def kill_all(self) -> None:
-        """Kill the agents and every process of the run."""
+        """Kill the agents and every process of the run; look again, since one may have started another meanwhile."""
         for pid in self.roots:
             kill_group(pid)
-        doomed = self.alive()
-        for process in doomed:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(doomed, timeout=GRACE_SECONDS)
+        for _ in range(KILL_ROUNDS):
+            doomed = self.alive()
+            if not doomed:
+                return
+            for process in doomed:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            outliving(doomed, GRACE_SECONDS)
+
+
+def outliving(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Those that still run after so long; returns as soon as none does.
+
+    They are nobody's children here, so that no system tells of their end, and a defunct one may never be reaped.
+    """
+    end = time.monotonic() + seconds
+    while (running := [process for process in processes if runs(process)]) and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
+    return running
 
 
 def kill_group(pid: int) -> None:

@@ -15,7 +15,7 @@ from llm_dialects.dialect import Answer, Dialect, answer_to
 from llm_dialects.dialects import DIALECTS
 from llm_dialects.entries import Entry, Hang, entry_from_json, entry_to_json
 from llm_dialects.errors import ProviderError
-from llm_dialects.render import escape, fill_from_request
+from llm_dialects.render import RenderError, escape, fill_from_request
 from llm_dialects.requests import Request
 from llm_dialects.usage import honest_usage
 from llm_mock_server.admission import HttpRequest
@@ -24,6 +24,7 @@ from llm_replay import Player, RecordedCall, Repeated, Served, Unrecorded
 from msgspec import UNSET
 
 from session_snapshot.calls import LiveCall
+from session_snapshot.errors import FixtureError
 from session_snapshot.tokens import LiveTokens
 
 CREATED = 1_767_225_600
@@ -73,15 +74,24 @@ class ReplayModel:
         self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, consume: bool = True
     ) -> Iterator[Action]:
         """The recorded entry with its tokens expanded, in the request's dialect."""
-        entry = self.fill(call.entry, request)
+        entry = self.fill(call, request)
         self.calls.append(LiveCall(http.number, request, http.body, call.index if consume else None, entry))
         answer = self.answer(dialect, http, request, call, entry)
         return entry_reply(dialect, request, entry, answer, lambda: self.ready(entry))
 
-    def fill(self, entry: Entry, request: Request) -> Entry:
-        """Put live values for the tokens of a recorded entry, and what it takes from the request."""
-        filled = fill_from_request(entry_to_json(entry), request, change=escape)
-        return entry_from_json(self.tokens.expand(filled), "the recording")
+    def fill(self, call: RecordedCall, request: Request) -> Entry:
+        """Put live values for the tokens of a recorded entry, and what it takes from the request.
+
+        Raises:
+            FixtureError: a token that has no value.
+        """
+        try:
+            filled = fill_from_request(entry_to_json(call.entry), request, change=escape)
+            return entry_from_json(self.tokens.expand(filled), "the recording")
+        except RenderError as error:
+            file, _, at = call.source.partition("#")
+            mend = "correct the placeholder (README, 'Overrides'), or record the scenario again"
+            raise FixtureError(f"answer {at} cannot be served: {error}", file, None, mend) from error
 
     def answer(self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, entry: Entry) -> Answer:
         """What the answer says about itself: recorded usage, else honest usage."""

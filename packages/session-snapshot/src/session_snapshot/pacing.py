@@ -8,14 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-FIRST_WAIT = 2.0
-"""Seconds to wait for missing frames, the first time some are missing in a run."""
-
-LATER_WAIT = 0.5
-"""The bound after one miss: such a run is red already."""
-
-QUIET = 1.0
-"""Recording only: a step ends when its response is there, no model call is in flight and nothing came for so long."""
+LATER_SHARE = 0.25
+"""How much of the bound (``[limits] settle_seconds``) is left after one miss: such a run is red already."""
 
 Counts = Mapping[str, int]
 

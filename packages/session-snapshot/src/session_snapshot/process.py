@@ -44,14 +44,16 @@ class Streams(asyncio.subprocess.SubprocessStreamProtocol):
 class AgentProcess:
     """A running agent. ``on_output`` gets stdout's bytes as they arrive, and ``None`` at its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, gone: asyncio.Event, leftovers: Leftovers) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, streams: Streams, leftovers: Leftovers) -> None:
         """Use :func:`boot`."""
-        self.process = process
-        self.gone = gone
+        self.process = asyncio.subprocess.Process(transport, streams, asyncio.get_running_loop())
         self.leftovers = leftovers
         self.stderr = bytearray()
         self.raw = bytearray()
+        self._transport = transport
+        self._gone = streams.gone
         self._readers: list[asyncio.Task[None]] = []
+        self._killed = False
 
     @property
     def exit_code(self) -> int | None:
@@ -65,35 +67,51 @@ class AgentProcess:
         if not stdin.is_closing():
             stdin.write(line + b"\n")
 
-    async def stop(self, how: str, seconds: float) -> None:
+    async def gone(self, seconds: float) -> bool:
+        """Wait for the process itself to go, whoever holds its pipes; whether it went in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._gone.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def stop(self, how: str, seconds: float, exit_code: int) -> None:
         """End the agent gracefully: ``eof`` closes stdin, ``terminate`` asks; then wait for it and for its pipes.
 
         Raises:
-            AgentError: it did not go within ``seconds``; it has been killed then.
+            AgentError: it did not go within ``seconds`` (it has been killed then), or not with ``exit_code``.
         """
+        if self.exit_code is None:
+            await self._end(how, seconds)
+        if self.exit_code != exit_code and not self._killed:
+            raise AgentError(
+                f"the agent exited with code {self.exit_code}, declared is {exit_code}",
+                "read its stderr below, or correct exit_code in agent.toml",
+            )
+
+    async def _end(self, how: str, seconds: float) -> None:
         self.leftovers.look()
         self._close_stdin()
         if how == "terminate":
             self._terminate()
-        try:
-            async with asyncio.timeout(seconds):
-                await self.gone.wait()
-        except TimeoutError:
+        if not await self.gone(seconds):
             await self.kill()
             told = "a request to terminate" if how == "terminate" else "the end of its stdin"
             raise AgentError(
                 f"the agent ignored {told} for {seconds:g} s and was killed",
                 'make it exit, or declare stop = "terminate" in agent.toml if it needs a signal',
-            ) from None
+            )
         await self._drain()
 
     async def kill(self) -> None:
-        """Kill the agent and everything it started, at once."""
+        """Kill the agent and everything it started, at once; its exit code says nothing any more."""
+        self._killed = True
         self.leftovers.look()
         self.leftovers.kill_all()
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        await self.gone.wait()
+        await self._gone.wait()
         self._close_stdin()
         await self._drain()
 
@@ -114,6 +132,7 @@ class AgentProcess:
         for task in pending:
             task.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
+        self._transport.close()
 
     def start_reading(self, on_output: Callable[[bytes | None], None]) -> None:
         """Begin to read both pipes."""
@@ -148,15 +167,14 @@ async def boot(command: Sequence[str], cwd: Path, env: Mapping[str, str], leftov
             f"the agent's program {command[0]!r} was not found",
             "install it (nox does, from the suite's own lock), or correct command in agent.toml",
         )
-    loop = asyncio.get_running_loop()
     try:
-        transport, streams = await loop.subprocess_exec(
+        transport, streams = await asyncio.get_running_loop().subprocess_exec(
             Streams, program, *command[1:], cwd=cwd, env=dict(env), **own_group()
         )
     except OSError as error:
         raise AgentError(f"the agent cannot start: {error}", "correct command in agent.toml") from error
     leftovers.started(transport.get_pid())
-    return AgentProcess(asyncio.subprocess.Process(transport, streams, loop), streams.gone, leftovers)
+    return AgentProcess(transport, streams, leftovers)
 
 
 def own_group() -> dict[str, Any]:

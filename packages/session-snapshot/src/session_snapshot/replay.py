@@ -109,10 +109,10 @@ def refuse_hollow(scenario: Scenario, recording: Recording, place: Place) -> Non
 
 
 def agent_failures(capture: Capture) -> Iterable[Failure]:
-    """What the agent did that no agent may do."""
+    """What the agent did that no agent may do, and what of the script or the recording could not be performed."""
     for fault in capture.faults:
-        what, _, detail = fault.partition("\n")
-        yield Failure("agent", what, detail)
+        what, _, detail = str(fault).partition("\n")
+        yield Failure("fixture" if isinstance(fault, FixtureError) else "agent", what, detail)
 
 
 def unrecorded(model: ReplayModel) -> Iterable[Failure]:

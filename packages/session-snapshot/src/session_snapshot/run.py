@@ -31,8 +31,10 @@ from session_snapshot.waiting import Changes, run_deadline
 DUMMY_KEY = "sk-dummy-0000000000000000"
 """The key every agent gets: no provider knows it."""
 
-STOP_SECONDS = 10.0
-"""How long an agent may take to go after the end of its stdin (real ones take up to 2.3 s)."""
+NOT_FOUND = 404
+
+Fault = AgentError | FixtureError
+"""What went wrong in a run that came to its end, by whose fault it is."""
 
 
 class ModelSide(Protocol):
@@ -60,7 +62,7 @@ class Capture(Struct, frozen=True):
     after: Tree
     stderr: str
     stdout: bytes
-    faults: list[str]
+    faults: list[Fault]
     notes: list[str]
     environment: dict[str, str]
 
@@ -120,7 +122,7 @@ async def in_sandbox(
         after=capture_tree(box.cwd, agent.persistence.state),
         stderr=process.stderr.decode(errors="replace") if process else "",
         stdout=bytes(process.raw) if process else b"",
-        faults=faults + [f"the harness's own server failed: {failure!r}" for failure in server.failures],
+        faults=[*server_faults(server), *faults],
         notes=driver.notes,
         environment=env,
     )
@@ -131,10 +133,10 @@ def in_flight(servers: list[MockServer]) -> int:
     return servers[0].in_flight if servers else 0
 
 
-async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftovers: Leftovers) -> list[str]:
-    """Boot, perform the steps, stop; every fault of the agent as a sentence. Nothing of it is left running."""
+async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftovers: Leftovers) -> list[Fault]:
+    """Boot, perform the steps, stop; every fault of the agent and of its script. Nothing of it is left running."""
     agent, limits = loaded.agent, loaded.scenario.limits
-    faults: list[str] = []
+    faults: list[Fault] = []
 
     async def start() -> AgentProcess:
         values = placeholders(driver.cwd, env)
@@ -144,46 +146,68 @@ async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftover
         driver.connection.attach(await start())
         async with run_deadline(limits.run_seconds):
             await driver.perform_all(start)
-        await stop(agent, driver)
+        await driver.connection.running().stop(agent.stop, limits.stop_seconds, agent.exit_code)
+        if driver.connection.fault is not None:
+            raise driver.connection.fault
     except (AgentError, FixtureError) as error:
-        faults.append(str(error))
+        faults.append(error)
     finally:
         if driver.connection.process is not None and driver.connection.process.exit_code is None:
             await driver.connection.process.kill()
-    faults += [f"the agent left a process behind ({name}); it was killed" for name in leftovers.left_behind()]
-    return faults + driver.client.failures + unused_answers(driver)
+        left = leftovers.left_behind()
+    return [*faults, *map(left_behind, left), *map(AgentError, driver.client.failures), *unused_answers(driver)]
 
 
-async def stop(agent: Agent, driver: Driver) -> None:
-    """End the agent gracefully and check how it went.
-
-    Raises:
-        AgentError: it ignored the end, its exit code is not the declared one, or its last output was wrong.
-    """
-    process = driver.connection.running()
-    if process.exit_code is None:
-        await process.stop(agent.stop, STOP_SECONDS)
-        if process.exit_code != agent.exit_code:
-            raise AgentError(
-                f"the agent exited with code {process.exit_code}, declared is {agent.exit_code}",
-                "read its stderr below, or correct exit_code in agent.toml",
-            )
-    if driver.connection.fault is not None:
-        raise driver.connection.fault
+def left_behind(name: str) -> AgentError:
+    """The fault of an agent that goes and leaves a process running."""
+    return AgentError(
+        f"the agent left a process behind ({name}); it was killed", "have the agent end what it starts before it exits"
+    )
 
 
-def unused_answers(driver: Driver) -> list[str]:
+def unused_answers(driver: Driver) -> list[Fault]:
     """Permission answers nobody asked for."""
     left = list(driver.client.answers)
-    return [f"{len(left)} scripted permission answer(s) were never asked for: {left}"] if left else []
+    if not left:
+        return []
+    what = f"{len(left)} scripted permission answer(s) were never asked for: {left}"
+    return [FixtureError(what, "input.json", None, "remove them, or correct the agent if it should have asked")]
 
 
-def harvest(agent: Agent, box: Sandbox, driver: Driver, faults: list[str]) -> list[SessionLog]:
+def server_faults(server: MockServer) -> list[Fault]:
+    """What went wrong at the model's endpoint: a recording that cannot be served, a request no provider would take.
+
+    Raises:
+        Exception: a defect of the harness.
+    """
+    for failure in server.failures:
+        if not isinstance(failure, FixtureError):
+            raise failure
+    wrong = [refused for refused in server.requests if refused.kind == "rejected" and not is_probe(refused)]
+    return [*(failure for failure in server.failures if isinstance(failure, FixtureError)), *map(malformed, wrong)]
+
+
+def is_probe(refused: CapturedRequest) -> bool:
+    """Whether a refused request only asked what there is, or was given up before it had an answer."""
+    return refused.status is None or (refused.status == NOT_FOUND and refused.method != "POST")
+
+
+def malformed(refused: CapturedRequest) -> AgentError:
+    """The fault of an agent that sent a request no provider would take; it may have swallowed the answer."""
+    request = f"{refused.method} {refused.path}"
+    why = f": {refused.error}" if refused.error else ""
+    return AgentError(
+        f"the agent sent its model's endpoint a request that is none: {request}, answered with {refused.status}{why}",
+        "correct the request, or [model] in agent.toml (dialect, base URL)",
+    )
+
+
+def harvest(agent: Agent, box: Sandbox, driver: Driver, faults: list[Fault]) -> list[SessionLog]:
     """The agent's session logs; a wrong one is a fault like any other."""
     try:
         return harvest_logs(agent, box, driver.sessions.ids)
     except AgentError as error:
-        faults.append(str(error))
+        faults.append(error)
         return []
 
 

@@ -37,10 +37,18 @@ class Workspace(Closed, frozen=True):
 
 
 class Limits(Closed, frozen=True):
-    """Deadlines in seconds and the longest frame in bytes; passing one is the agent's failure, never a hang."""
+    """Deadlines in seconds and the longest frame in bytes; passing one is the agent's failure, never a hang.
+
+    ``stop_seconds``: how long the agent may take to go after the end of its stdin. ``settle_seconds``: how long replay
+    waits for frames that belong to a step. ``quiet_seconds``: recording only, a step ends when nothing came for so
+    long.
+    """
 
     step_seconds: float = 60.0
     run_seconds: float = 180.0
+    stop_seconds: float = 10.0
+    settle_seconds: float = 2.0
+    quiet_seconds: float = 1.0
     frame_bytes: int = 16 * 1024 * 1024
 
 

@@ -1,0 +1,324 @@
+"""A tiny ACP agent for the harness's own tests: well-behaved by default, and as bad as its plan tells it to be.
+
+``scripted_agent.py PLAN``: the plan is a JSON object from a moment (``start``, a method, ``method#2`` for its second
+request, ``eof``) to a list of acts; an act is ``[name, argument...]``, one of ACTS. Standard library only, and few of
+that: it has to boot within some ten milliseconds.
+"""
+
+import http.client
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+FOREVER = 3600
+INFO = {"name": "scripted", "version": "9.8.7"}
+
+
+class ScriptedAgent:
+    def __init__(self, plan):
+        self.plan = plan
+        self.counts = {}
+        self.request = {}
+        self.history = []
+        self.answer = {"role": "assistant", "content": ""}
+        self.session = ""
+        self.outcome = {}
+        self.asked = 0
+        self.early = []
+        self.out = sys.stdout.buffer
+
+    # ── the conversation ──
+
+    def run(self):
+        self.perform("start", [])
+        while (line := self.next_line()) is not None:
+            try:
+                self.request = json.loads(line)
+            except ValueError:
+                self.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}})
+                continue
+            method = self.request.get("method", "")
+            self.perform(method, DEFAULTS.get(method, [["refuse"]]))
+        self.perform("eof", [])
+
+    def next_line(self):
+        if self.early:
+            return self.early.pop(0)
+        line = sys.stdin.buffer.readline()
+        return line or None
+
+    def perform(self, moment, default):
+        self.counts[moment] = self.counts.get(moment, 0) + 1
+        numbered = f"{moment}#{self.counts[moment]}"
+        for name, *arguments in self.plan.get(numbered, self.plan.get(moment, default)):
+            ACTS[name](self, *arguments)
+
+    def send(self, message):
+        self.out.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self.out.flush()
+
+    # ── acts that any agent does ──
+
+    def respond(self, result):
+        if "id" in self.request:
+            self.send({"jsonrpc": "2.0", "id": self.request["id"], "result": result})
+
+    def refuse(self, code=-32601, message="Method not found"):
+        if "id" in self.request:
+            error = {"code": code, "message": message}
+            self.send({"jsonrpc": "2.0", "id": self.request["id"], "error": error})
+
+    def open(self):
+        self.session = os.urandom(16).hex()
+        self.history = []
+        self.respond({"sessionId": self.session})
+
+    def update(self, kind, members):
+        session = self.request.get("params", {}).get("sessionId", self.session)
+        self.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "session/update",
+                "params": {"sessionId": session, "update": {"sessionUpdate": kind, **members}},
+            }
+        )
+
+    def say(self, text=None):
+        content = {"type": "text", "text": self.answer.get("content") if text is None else text}
+        self.update("agent_message_chunk", {"content": content})
+
+    def hear(self, text=None):
+        """Take the prompt, or another text, into the history."""
+        prompt = self.request["params"]["prompt"][0]["text"]
+        self.history.append({"role": "user", "content": prompt if text is None else text})
+
+    def call(self, changes=None, drop=()):
+        """Ask the model; ``changes`` are laid over the body, ``drop`` are members left out."""
+        body = {
+            "model": "fake-model",
+            "stream": True,
+            "tools": TOOLS,
+            "messages": [{"role": "system", "content": SYSTEM}, *self.history],
+        }
+        body = {key: value for key, value in (body | (changes or {})).items() if key not in drop}
+        status, text = self.http("POST", "/chat/completions", json.dumps(body))
+        self.answer = read_stream(text) if status == 200 else {"role": "assistant", "content": f"status {status}"}
+        if status == 200:
+            self.history.append(self.answer)
+
+    def http(self, method, path, body=None):
+        host, _, prefix = os.environ["OPENAI_BASE_URL"].removeprefix("http://").partition("/")
+        connection = http.client.HTTPConnection(host)
+        key = os.environ.get("OPENAI_API_KEY", "")
+        headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        connection.request(method, f"/{prefix}{path}", body, headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+    def results(self, text):
+        """Answer every tool call of the last answer with this text."""
+        for call in self.answer.get("tool_calls", []):
+            self.history.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+
+    def forget(self, first, rest=None):
+        """Rewrite the history: drop its first messages, and put others in front of what is left."""
+        self.history = [*(rest or []), *self.history[first:]]
+
+    def ask(self, kinds, members=None):
+        """Ask for a permission, and wait for the answer."""
+        options = [{"optionId": f"option-{kind}", "kind": kind, "name": kind} for kind in kinds]
+        tool = {"toolCallId": "call-1", "title": "touch a file"}
+        params = {"sessionId": self.session, "toolCall": tool, "options": options}
+        self.ask_client("session/request_permission", params | (members or {}))
+
+    def ask_client(self, method, params):
+        """Ask the client anything, and wait for its answer."""
+        self.asked += 1
+        self.send({"jsonrpc": "2.0", "id": f"ask-{self.asked}", "method": method, "params": params})
+        while (line := sys.stdin.buffer.readline()) and json.loads(line).get("id") != f"ask-{self.asked}":
+            self.early.append(line)
+        self.outcome = json.loads(line) if line else {}
+
+    def say_outcome(self):
+        self.say(json.dumps(self.outcome.get("result", self.outcome.get("error")), sort_keys=True))
+
+    def await_line(self):
+        """Wait until the client sends something, and keep it for later."""
+        if (line := sys.stdin.buffer.readline()) != b"":
+            self.early.append(line)
+
+    def write(self, path, text):
+        place = Path(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", newline="")
+
+    def log(self, rows, name="session.jsonl"):
+        """Write a session log; ``{{session}}`` in it is the session's id."""
+        text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+        self.write(str(Path(os.environ["HOME"]) / "log" / name), text.replace("{{session}}", self.session))
+
+    # ── acts that no agent should do ──
+
+    def raw(self, text, times=1):
+        for _ in range(times):
+            self.out.write(text.encode("utf-8", "surrogateescape"))
+        self.out.flush()
+
+    def octets(self, digits):
+        self.out.write(bytes.fromhex(digits))
+        self.out.flush()
+
+    def big(self, size):
+        """One line of so many bytes, written in pieces; it is valid JSON."""
+        self.out.write(b'{"jsonrpc":"2.0","method":"big","params":{"text":"')
+        for _ in range(size // 65536):
+            self.out.write(b"x" * 65536)
+        self.out.write(b"x" * (size % 65536) + b'"}}\n')
+        self.out.flush()
+
+    def exit(self, code):
+        os._exit(code)
+
+    def die(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def hang(self):
+        time.sleep(FOREVER)
+
+    def deaf(self):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def linger(self, seconds):
+        """Go on once the client has sent something, else after so long: a client that waits is told from one that does
+        not."""
+        select.select([sys.stdin.buffer], [], [], seconds)
+
+    def close_stdout(self):
+        os.close(1)
+
+    def spawn(self, how):
+        """Leave a process behind."""
+        sleeper = [sys.executable, "-I", "-S", "-c", f"import time; time.sleep({FOREVER})"]
+        nothing = subprocess.DEVNULL
+        out = None if how == "holding-stdout" else nothing
+        if how == "daemon":
+            again = f"import subprocess as s; s.Popen({sleeper!r}, start_new_session=True)"
+            sleeper = [sys.executable, "-I", "-S", "-c", again]
+        child = subprocess.Popen(
+            sleeper, stdin=nothing, stdout=out, stderr=nothing, start_new_session=how in ("session", "daemon")
+        )
+        if how == "daemon":
+            child.wait()
+
+    def mark(self, folder):
+        """Tell a test that this point was reached: a file named by the process number."""
+        part = Path(folder) / f"{os.getpid()}.part"
+        part.write_text(os.environ["HOME"], encoding="utf-8")
+        part.replace(Path(folder) / str(os.getpid()))
+
+    def dump_environment(self, path):
+        Path(path).write_text(json.dumps(dict(os.environ)), encoding="utf-8")
+
+    def fifo(self, path):
+        os.mkfifo(path)
+
+    def read_only(self, path):
+        """A folder and a file in it that nobody may write."""
+        self.write(f"{path}/file.txt", "x")
+        (Path(path) / "file.txt").chmod(0o400)
+        Path(path).chmod(0o500)
+
+    def stderr(self, text):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+def read_stream(text):
+    """The assistant message that a stream of chunks makes."""
+    message = {"role": "assistant", "content": ""}
+    calls = {}
+    for line in text.splitlines():
+        if line.startswith("data: {"):
+            for choice in json.loads(line[6:]).get("choices", []):
+                delta = choice.get("delta", {})
+                message["content"] += delta.get("content") or ""
+                for piece in delta.get("tool_calls", []):
+                    call = calls.setdefault(piece["index"], {"id": "", "type": "function", "name": "", "arguments": ""})
+                    call["id"] += piece.get("id") or ""
+                    call["name"] += piece.get("function", {}).get("name") or ""
+                    call["arguments"] += piece.get("function", {}).get("arguments") or ""
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": call["arguments"]},
+            }
+            for call in calls.values()
+        ]
+    return message
+
+
+SYSTEM = "You are a test."
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "touch",
+            "description": "Touch a file.",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+        },
+    }
+]
+TURN = [["hear"], ["call"], ["say"], ["respond", {"stopReason": "end_turn"}]]
+DEFAULTS = {
+    "initialize": [["respond", {"protocolVersion": 1, "agentInfo": INFO, "agentCapabilities": {}}]],
+    "session/new": [["open"]],
+    "session/load": [["respond", {}]],
+    "session/prompt": TURN,
+    "session/cancel": [],
+}
+ACTS = {
+    "respond": ScriptedAgent.respond,
+    "refuse": ScriptedAgent.refuse,
+    "open": ScriptedAgent.open,
+    "update": ScriptedAgent.update,
+    "say": ScriptedAgent.say,
+    "hear": ScriptedAgent.hear,
+    "call": ScriptedAgent.call,
+    "http": ScriptedAgent.http,
+    "results": ScriptedAgent.results,
+    "forget": ScriptedAgent.forget,
+    "ask": ScriptedAgent.ask,
+    "ask-client": ScriptedAgent.ask_client,
+    "say-outcome": ScriptedAgent.say_outcome,
+    "await-line": ScriptedAgent.await_line,
+    "write": ScriptedAgent.write,
+    "log": ScriptedAgent.log,
+    "raw": ScriptedAgent.raw,
+    "octets": ScriptedAgent.octets,
+    "big": ScriptedAgent.big,
+    "exit": ScriptedAgent.exit,
+    "die": ScriptedAgent.die,
+    "hang": ScriptedAgent.hang,
+    "deaf": ScriptedAgent.deaf,
+    "linger": ScriptedAgent.linger,
+    "close-stdout": ScriptedAgent.close_stdout,
+    "spawn": ScriptedAgent.spawn,
+    "mark": ScriptedAgent.mark,
+    "dump-environment": ScriptedAgent.dump_environment,
+    "fifo": ScriptedAgent.fifo,
+    "read-only": ScriptedAgent.read_only,
+    "stderr": ScriptedAgent.stderr,
+}
+
+
+if __name__ == "__main__":
+    ScriptedAgent(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))).run()
