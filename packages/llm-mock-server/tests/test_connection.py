@@ -194,6 +194,39 @@ def test_a_long_answer_gives_way_to_others(play, post, transport):
     play(lambda http: [Head(200), *[Body(b"x")] * 1000], scene)
 
 
+def test_an_asynchronous_answer_that_never_waits_gives_way_too(play, post, transport):
+    async def scene(connection):
+        connection.data_received(post())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(transport.written) <= 3
+
+    play(lambda http: in_time(Head(200), *[Body(b"x")] * 1000), scene)
+
+
+def test_what_a_client_says_after_a_fin_is_thrown_away(play, post, transport):
+    async def scene(connection):
+        connection.data_received(post())
+        connection.data_received(post())
+
+    server = play(lambda http: [Head(200), Reset("fin")], scene)
+    assert transport.written == [HEAD, b"<eof>"]
+    assert len(server.requests) == 1
+
+
+def test_a_closed_connection_is_not_listened_to_for_ever(play, post, transport, monkeypatch):
+    monkeypatch.setattr("llm_mock_server.connection.LINGER_SECONDS", 0)
+
+    async def scene(connection):
+        connection.data_received(post())
+        async with asyncio.timeout(20):
+            while not transport.closed:
+                await asyncio.sleep(0)
+
+    play(lambda http: [Head(200), Reset("fin")], scene)
+    assert transport.written == [HEAD, b"<eof>", b"<abort>"]
+
+
 def test_a_client_that_asks_too_much_in_advance_is_not_read(play, post, transport):
     async def scene(connection):
         connection.pause_writing()
@@ -300,6 +333,15 @@ KNOWN = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 def test_a_head_of_known_length_waits_for_nothing_but_the_body(asked, transport, actions, written):
     asked(lambda http: list(actions))
     assert transport.written == written
+
+
+def test_a_head_waits_for_nothing_where_the_body_is_still_to_come_from_elsewhere(asked, transport):
+    async def reply(http):
+        yield known(3)
+        await asyncio.Event().wait()
+
+    asked(reply)
+    assert transport.written == [KNOWN % 3]
 
 
 def test_a_body_that_was_cut_short_is_journalled(play, post):

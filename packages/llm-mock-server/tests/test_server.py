@@ -1,12 +1,16 @@
 """The server on real sockets, asked by a client that says exactly what a test wants said."""
 
 import asyncio
+import contextlib
+import gc
 import json
+import random
 import socket
 import threading
 
 import pytest
 from llm_dialects import Body, DialectError, Head, Pause, Reset, Stall
+from llm_mock_server.connection import LINGER_ZERO
 from llm_mock_server.server import serve, url_of
 from llm_mock_server.threaded import serve_in_thread
 
@@ -197,6 +201,22 @@ def test_a_client_that_never_reads_costs_one_body_at_a_time(dial, post):
         deaf.close()
         server.wait(lambda: server.requests[0].outcome == "client_closed")
         assert closed.is_set()
+
+
+def test_a_client_that_ends_its_stream_without_reading_is_gone(dial, post):
+    """Else what it never reads would keep the connection for ever."""
+
+    def flood(http):
+        yield Head(200)
+        while True:
+            yield Body(bytes(64 * 1024))
+
+    with serve_in_thread(flood) as server:
+        client = dial(server.url, receive_buffer=4096)
+        client.send(post())
+        client.expect(HEAD)
+        client.socket.shutdown(socket.SHUT_WR)
+        server.wait(lambda: outcomes(server) == ["client_closed"])
 
 
 def test_a_reply_is_closed_when_the_client_goes_in_the_middle(dial, post):
@@ -406,6 +426,41 @@ def test_many_clients_at_once(dial, post):
         for client in clients:
             client.expect(HEAD + ONE + TWO + LAST)
         server.wait(lambda: outcomes(server) == ["completed"] * 200)
+
+
+def test_clients_that_leave_at_any_moment_leave_nothing_behind(dial, post):
+    """Each says a part of a request, or a whole one and a part of the next, and goes, half of them with a reset."""
+    chance = random.Random(1)
+
+    def reply(http):
+        yield Head(200)
+        for _ in range(chance.randrange(5)):
+            yield Body(b"one")
+            yield Pause(0)
+        if chance.random() < 0.3:
+            yield chance.choice([Stall(), Reset("rst"), Reset("fin"), Pause(3600)])
+
+    whole = post() + post(headers=("transfer-encoding: chunked",)).replace(b"content-length", b"x-length") + post(b"{")
+    with serve_in_thread(reply) as server:
+        for _ in range(300):
+            client = dial(server.url)
+            with contextlib.suppress(ConnectionError):
+                client.send(whole[: chance.randrange(len(whole))])
+                if chance.random() < 0.5:
+                    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+            client.close()
+        server.wait(lambda: len(server.requests) > 100 and server.in_flight == 0 and all(outcomes(server)))
+    assert server.failures == ()
+    assert None not in outcomes(server)
+
+
+def test_closing_while_clients_come_leaves_no_socket_open(dial, post):
+    """An open one would be a ResourceWarning, and that an error."""
+    with serve_in_thread(lambda http: [Head(200), Stall()]) as server:
+        for _ in range(100):
+            dial(server.url).send(post())
+    gc.collect()
+    assert server.in_flight == 0
 
 
 def test_base_urls():

@@ -7,7 +7,6 @@ exit status 130, SIGTERM with 143; a script that is wrong, or an address that ca
 import argparse
 import asyncio
 import json
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -91,12 +90,8 @@ def report(captured: CapturedRequest) -> None:
 
 def emit(kind: str, members: dict[str, Json]) -> None:
     """Print one event."""
-    try:
-        sys.stdout.write(json.dumps({"type": kind} | members, separators=(",", ":")) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the base URL may have gone; serving goes on, and says the rest to nobody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout.write(json.dumps({"type": kind} | members, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
 
 
 def write_ready_file(hang: Hang) -> None:

@@ -12,6 +12,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable
+from contextlib import suppress
 from typing import Literal, Protocol, assert_never, cast
 
 from llm_dialects import Action, Body, Head, Pause, Reply, Reset, Stall
@@ -39,9 +40,6 @@ class Host(Protocol):
     closing: bool
     tasks: set[asyncio.Task[None]]
 
-    def joined(self, connection: "Connection") -> None:
-        """Learn of a new connection."""
-
     def left(self, connection: "Connection") -> None:
         """Learn that a connection is gone."""
 
@@ -67,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser(host.max_body, MAX_HEAD)
         self._pending: deque[Event] = deque()
         self._exchange: Exchange | None = None
+        self._made = False  # asyncio has handed over the transport
         self._full = False  # the transport holds bytes the kernel did not take
         self._waiting = False  # for a pause to be over, or for the client to go
         self._deaf = False  # whatever else the client says is thrown away
@@ -78,13 +77,14 @@ class Connection(asyncio.Protocol):
     # ── asyncio's callbacks ─────────────────────────────────────────────────────────────────────────────────────────
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Prepare the socket: every write at once, and a sign as soon as one does not fit."""
+        """Ask for a sign as soon as a write does not fit. (Writes leave at once: asyncio sets TCP_NODELAY.)"""
         self._loop = asyncio.get_running_loop()
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
         self._socket = cast(socket.socket, transport.get_extra_info("socket"))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._host.joined(self)
+        self._made = True
+        if self._host.closing:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take what the client says; too many requests in advance make it wait."""
@@ -122,8 +122,9 @@ class Connection(asyncio.Protocol):
         self._host.left(self)
 
     def abort(self) -> None:
-        """Drop the connection."""
-        self._transport.abort()
+        """Drop the connection, or do so as soon as there is one."""
+        if self._made:
+            self._transport.abort()
 
     # ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -272,7 +273,8 @@ class Connection(asyncio.Protocol):
         if how == "fin":
             self._close_gently()
             return
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+        with suppress(OSError):  # the client may be gone already
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
         self._transport.abort()
 
     # ── The end of an answer ────────────────────────────────────────────────────────────────────────────────────────
@@ -329,8 +331,9 @@ class Connection(asyncio.Protocol):
         """
         self._stop_listening()
         if not self._transport.is_closing():
-            self._transport.write_eof()
             self._timer = self._loop.call_later(LINGER_SECONDS, self._transport.abort)
+            with suppress(OSError):  # the client may be gone already
+                self._transport.write_eof()
 
     def _stop_listening(self) -> None:
         """Throw away what the client says from now on; reading goes on, to see it leave."""

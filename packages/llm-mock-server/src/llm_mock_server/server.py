@@ -127,26 +127,26 @@ class MockServer:
     async def listen(self, host: str, port: int) -> None:
         """Start to accept connections."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(self), host, port, backlog=1024)
+        self._server = await loop.create_server(self._connection, host, port, backlog=1024)
         self.url = url_of(self._server.sockets[0].getsockname())
 
     async def aclose(self) -> None:
         """Stop at once: whatever is being answered is dropped. Closing twice is closing once."""
         self.closing = True
         self._server.close()
+        await asyncio.sleep(0)  # what was accepted a moment ago becomes a connection now
         for connection in tuple(self._connections):
             connection.abort()
         await self._deserted.wait()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    # ── What a connection needs ─────────────────────────────────────────────────────────────────────────────────────
-
-    def joined(self, connection: Connection) -> None:
-        """Learn of a new connection."""
+    def _connection(self) -> Connection:
+        connection = Connection(self)
         self._connections.add(connection)
         self._deserted.clear()
-        if self.closing:
-            connection.abort()
+        return connection
+
+    # ── What a connection needs ─────────────────────────────────────────────────────────────────────────────────────
 
     def left(self, connection: Connection) -> None:
         """Learn that a connection is gone."""
