@@ -13,7 +13,7 @@ from msgspec import Struct
 from llm_replay.calls import RecordedCall
 from llm_replay.history import Print, common_front
 from llm_replay.lines import canonical
-from llm_replay.matching import OPENING, Fit, Recorded, conversations, fit
+from llm_replay.matching import OPENING, SAME_GROWTH, Fit, Recorded, conversations, fit
 
 
 class Bound(Struct, frozen=True):
@@ -39,7 +39,11 @@ class Binder:
         self.prints = [print_of(call) for call in calls]
         self._calls = calls
         self._twin_of = _twins(calls, self.prints)
+        self._is_opening: list[bool] = []
+        for call in calls:
+            self._is_opening.append(self._opens(call))
         self._open = [call.index for call in calls]
+        self._bound_to_twins: dict[int, list[Bound]] = {}
         self._class_of: dict[tuple[str, str], str] = {}
 
     def bind(self, order: int, live: Print, session_key: str | None) -> Bound | None:
@@ -52,6 +56,7 @@ class Binder:
         self._open.remove(call)
         self._class_of[live.header[:2]] = self._calls[call].header
         self.bound.append(bound)
+        self._bound_to_twins.setdefault(self._twin_of[call], []).append(bound)
         return bound
 
     def asked_before(self, live: Print) -> Bound | None:
@@ -88,36 +93,41 @@ class Binder:
         again = any(other.exact == live.exact for other in others)
         goes_on_from = {self._twin_of[self.bound[at].call] for at in conversations(live, others)}
         for call in candidates:
-            family = {self._twin_of[ancestor] for ancestor in self._ancestors(call)}
-            elsewhere = again or (bool(goes_on_from) and goes_on_from.isdisjoint(family))
+            elsewhere = bool(goes_on_from) and not self._descends(call, goes_on_from)
             for recorded in self._recorded(call, live, session_key):
                 found = fit(live, recorded, elsewhere)
-                if found is not None:
+                if found is not None and (found.rank <= SAME_GROWTH or not again):
                     yield found, call, recorded
 
     def _recorded(self, call: int, live: Print, session_key: str | None) -> Iterator[Recorded]:
         """Yield ``call`` as it is to be matched: once for each live request that it may have grown out of."""
-        opening, same_class = self._is_opening(call), self._class_of.get(live.header[:2]) == self._calls[call].header
+        same_class = self._class_of.get(live.header[:2]) == self._calls[call].header
+        opening = self._is_opening[call]
         between: list[int] = []
         for ancestor in self._ancestors(call):
-            above = [bound for bound in self.bound if self._twin_of[bound.call] == self._twin_of[ancestor]]
-            # A request that is recorded as asked again leaves no gap, whether or not that happened this time.
-            direct = all(self._asks_the_same(other, ancestor) or self._asks_the_same(other, call) for other in between)
-            for bound in above:
+            for bound in self._bound_to_twins.get(self._twin_of[ancestor], ()):
+                grown_from, direct = (self.prints[ancestor], bound.live), self._is_direct(call, ancestor, between)
                 same_key = session_key is not None and bound.session_key == session_key
-                grown_from = (self.prints[ancestor], bound.live)
                 yield Recorded(self.prints[call], opening, grown_from, direct, same_key, same_class)
-            if above and not self._asks_the_same(ancestor, call):
+            if self._twin_of[ancestor] in self._bound_to_twins and not self._asks_the_same(ancestor, call):
                 return
             between.append(ancestor)
         yield Recorded(self.prints[call], opening, same_class=same_class)
 
+    def _is_direct(self, call: int, ancestor: int, between: Iterable[int]) -> bool:
+        """Tell whether nothing lies between; what is recorded as asked again leaves no gap, if it happens or not."""
+        return all(self._asks_the_same(other, ancestor) or self._asks_the_same(other, call) for other in between)
+
     def _asks_the_same(self, one: int, other: int) -> bool:
         return self.prints[one].loose == self.prints[other].loose
 
-    def _is_opening(self, call: int) -> bool:
+    def _opens(self, call: RecordedCall) -> bool:
         """Tell whether ``call`` opens a conversation. What is recorded as an opening asked again may be a twin's."""
-        return all(self._asks_the_same(ancestor, call) for ancestor in self._ancestors(call))
+        parent = call.parent
+        return parent is None or (self._is_opening[parent] and self._asks_the_same(parent, call.index))
+
+    def _descends(self, call: int, twins: set[int]) -> bool:
+        return any(self._twin_of[ancestor] in twins for ancestor in self._ancestors(call))
 
     def _ancestors(self, call: int) -> Iterator[int]:
         parent = self._calls[call].parent

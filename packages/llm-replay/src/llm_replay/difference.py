@@ -102,6 +102,17 @@ Pair = tuple[int | None, int | None]
 def align(expected: Sequence[Json], actual: Sequence[Json]) -> Iterator[Pair]:
     """Pair the elements of two lists: equal ones first, then, between those, the ones most alike."""
     old, new = [canonical(value) for value in expected], [canonical(value) for value in actual]
+    front = _shared_front(old, new)
+    back = _shared_front(old[front:][::-1], new[front:][::-1])
+    yield from ((at, at) for at in range(front))
+    middle = old[front : len(old) - back], new[front : len(new) - back]
+    yield from ((_at(front, i), _at(front, j)) for i, j in _align_middle(expected[front:], actual[front:], *middle))
+    yield from zip(range(len(old) - back, len(old)), range(len(new) - back, len(new)), strict=True)
+
+
+def _align_middle(
+    expected: Sequence[Json], actual: Sequence[Json], old: Sequence[str], new: Sequence[str]
+) -> Iterator[Pair]:
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from zip(range(a, b), range(c, d), strict=True)
@@ -109,6 +120,11 @@ def align(expected: Sequence[Json], actual: Sequence[Json]) -> Iterator[Pair]:
             yield from _by_place(range(a, b), range(c, d))
         else:
             yield from ((_at(a, i), _at(c, j)) for i, j in _most_alike(expected[a:b], actual[c:d]))
+
+
+def _shared_front(old: Sequence[str], new: Sequence[str]) -> int:
+    pairs = zip(old, new, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(old), len(new)))
 
 
 def _by_place(old: range, new: range) -> Iterator[Pair]:

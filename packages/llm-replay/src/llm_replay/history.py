@@ -8,12 +8,33 @@ none: they are assigned when a run is over, and a live request has none yet.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 
-from llm_dialects import Json, Request, map_strings, strip_volatile, to_json
+import msgspec
+from llm_dialects import Json, Message, Request, map_strings, strip_volatile, to_json
+from msgspec import structs
 
 from llm_replay.lines import canonical, decode
+
+
+class MessagePrint:
+    """The prints of one message."""
+
+    def __init__(self, message: Message) -> None:
+        """Reduce ``message``."""
+        (unsigned,) = strip_volatile(Request(system=(), tools=(), messages=(message,), params={})).messages
+        self.json: Json = map_strings(to_json(unsigned), unnumbered)
+        self.exact = canonical(self.json)
+        self.loose = _loose(self.json)
+        self.spoken = _spoken(self.json)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words in it, if it was the agent that wrote it and not the model."""
+        if self.json["role"] == "assistant":
+            return frozenset()
+        return frozenset(word for text in _texts(self.json["content"]) for word in WORD.findall(text))
 
 
 class Print:
@@ -21,14 +42,16 @@ class Print:
 
     def __init__(self, request: Request, *, headed: bool = True) -> None:
         """Reduce ``request``, whose volatile values are tokens already."""
+        self._prints = prints = [message_print(message) for message in request.messages]
         self.headed = headed
-        self.json: dict[str, Json] = map_strings(to_json(strip_volatile(request)), unnumbered)
-        self.messages: list[Json] = self.json["messages"]
-        self.roles = tuple(message.role for message in request.messages)
-        self.exact = tuple(canonical(message) for message in self.messages)
-        self.loose = _in_any_order([_loose(message) for message in self.messages], self.roles)
-        self.spoken = tuple(_spoken(message) for message in self.messages)
         self.tooled = bool(request.tools)
+        self.messages: list[Json] = [message.json for message in prints]
+        bare = structs.replace(request, messages=())
+        self.json: dict[str, Json] = map_strings(to_json(strip_volatile(bare)), unnumbered)
+        self.roles = tuple(message.role for message in request.messages)
+        self.exact = tuple(message.exact for message in prints)
+        self.loose = _in_any_order([message.loose for message in prints], self.roles)
+        self.spoken = tuple(message.spoken for message in prints)
 
     @cached_property
     def header(self) -> tuple[str, str, str]:
@@ -40,10 +63,9 @@ class Print:
         """The index of the first assistant message; the number of messages where there is none."""
         return self.roles.index("assistant") if "assistant" in self.roles else len(self.roles)
 
-    def words(self, start: int) -> set[str]:
+    def words(self, start: int) -> frozenset[str]:
         """Return the words of the messages from ``start`` on that the agent, not the model, wrote."""
-        own = (message for message in self.messages[start:] if message["role"] != "assistant")
-        return {word for message in own for text in _texts(message) for word in WORD.findall(text)}
+        return frozenset().union(*(message.words for message in self._prints[start:]))
 
     def same_header(self, other: "Print") -> bool:
         """Tell whether system texts, tools and params are equal, as far as both are known."""
@@ -65,6 +87,19 @@ class Print:
     def same(self, other: "Print") -> bool:
         """Tell whether the requests are equal in every word."""
         return self.exact == other.exact and self.same_header(other)
+
+
+def message_print(message: Message) -> MessagePrint:
+    """Return the prints of ``message``; a history comes with every request again, so they are remembered."""
+    try:
+        return _remembered(msgspec.json.encode(message))
+    except UnicodeEncodeError:
+        return MessagePrint(message)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(encoded: bytes) -> MessagePrint:
+    return MessagePrint(msgspec.json.decode(encoded, type=Message))
 
 
 def unnumbered(text: str) -> str:

@@ -65,7 +65,7 @@ class Growth(Struct, frozen=True):
 def fit(live: Print, recorded: Recorded, elsewhere: bool) -> Fit | None:
     """Return how well ``live`` fits ``recorded``; ``None`` if it cannot be the same call.
 
-    ``elsewhere`` tells that ``live`` belongs to a conversation of which ``recorded`` is no part, or is no new call.
+    ``elsewhere`` tells that ``live`` goes on from a conversation of which ``recorded`` is no part.
     """
     growths = _growths(live, recorded)
     rank = _rank(live, recorded, growths, elsewhere)
@@ -73,7 +73,7 @@ def fit(live: Print, recorded: Recorded, elsewhere: bool) -> Fit | None:
         return None
     if rank == OPENING:
         growths = None
-    likeness = _likeness(live, recorded, growths)
+    likeness = _likeness(live, recorded, growths) if rank > SAME_GROWTH else 0
     if rank == OPENING and not _is_same_opening(live, recorded, likeness):
         return None
     return Fit(
