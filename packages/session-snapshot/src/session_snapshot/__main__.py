@@ -14,7 +14,7 @@ import click
 
 from session_snapshot.commandline import ReplayFlags, pytest_arguments
 from session_snapshot.errors import AgentError, FixtureError, Refused
-from session_snapshot.mode import under_ci
+from session_snapshot.mode import Mode, demand, under_ci
 from session_snapshot.staging import recover
 from session_snapshot.suites import Place, choose, find_places
 
@@ -77,6 +77,7 @@ def replay(
 
     NAMES are scenarios (`text-turn`, `session/text-turn`) or suites; none means all of them.
     """
+    demand(Mode.REPLAY)
     places = select(snapshots, names, suites, agents)
     arguments = pytest_arguments(places, bool(names), ReplayFlags(repeat, shuffle, load, workers))
     import pytest
@@ -90,6 +91,7 @@ def replay(
 @click.option("--force", is_flag=True, help="Record although a machine-written file differs from the last commit.")
 def record(names: tuple[str, ...], snapshots: Path, force: bool) -> None:
     """Record the model for NAMES anew (needs the suite's API key) and rewrite those scenarios."""
+    demand(Mode.RECORD)
     from session_snapshot.record import record_all
 
     places = choose_named(snapshots, names, "snapshot_record")
@@ -103,6 +105,7 @@ def record(names: tuple[str, ...], snapshots: Path, force: bool) -> None:
 @click.option("--accept", is_flag=True, help="Write the changes.")
 def refresh(names: tuple[str, ...], snapshots: Path, everything: bool, accept: bool) -> None:
     """Show what keyless replays of NAMES do differently now; write it with --accept."""
+    demand(Mode.REFRESH)
     if under_ci():
         raise Refused(
             "refresh rewrites goldens, and this is CI", "run it on your machine and commit what you have read"

@@ -26,17 +26,33 @@ def compare_lines(surface: Surface, name: str, expected: str | None, actual: str
         return []
     try:
         before, after = rows(expected), rows(actual)
-    except ValueError as error:
-        return [Failure(surface, f"{name} is not JSON Lines: {error}", "mend: restore it from version control")]
+    except BadLine as error:
+        return [Failure(surface, f"{name}:{error}", "mend: restore it from version control")]
     differences = diff_json(before, after)
     if not differences:
         return [Failure(surface, f"{name} says the same in other bytes", byte_difference(expected, actual))]
     return [Failure(surface, headline(name, differences), describe(before, differences))]
 
 
+class BadLine(ValueError):
+    """A line that is not JSON; the message begins with its number, counted from 1."""
+
+
 def rows(text: str) -> list[Any]:
-    """The values of JSON Lines."""
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
+    """The values of JSON Lines.
+
+    Raises:
+        BadLine: a line is not JSON.
+    """
+    return [row(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def row(number: int, line: str) -> Any:
+    """The value of one line."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"{number}: not JSON ({error})") from error
 
 
 def headline(name: str, differences: Sequence[Difference]) -> str:
@@ -72,9 +88,14 @@ def abridged(value: Any) -> str:
 
 def byte_difference(expected: str, actual: str) -> str:
     """The first line whose bytes differ."""
-    pairs = zip_longest(expected.split("\n"), actual.split("\n"), fillvalue="")
+    pairs = zip_longest(expected.split("\n"), actual.split("\n"))
     number, before, after = next((n, old, new) for n, (old, new) in enumerate(pairs, 1) if old != new)
-    return f"line {number}: {before[:SHOWN_CHARS]!r} became {after[:SHOWN_CHARS]!r}"
+    return f"line {number}: {quoted(before)} became {quoted(after)}"
+
+
+def quoted(line: str | None) -> str:
+    """The beginning of a line, blanks and all; ``None`` where there is no such line."""
+    return "nothing" if line is None else repr(line[:SHOWN_CHARS])
 
 
 def compare_trees(name: str, expected: Mapping[str, bytes], actual: Mapping[str, bytes]) -> list[Failure]:

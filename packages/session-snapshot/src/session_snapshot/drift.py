@@ -68,9 +68,13 @@ def name_of(row: Any) -> str:
     """What a row is, in a word: an event's type, an update's kind, a method, ``response``."""
     if not isinstance(row, dict):
         return "row"
-    update = (row.get("params") or {}).get("update") or {}
-    name = row.get("type") or update.get("sessionUpdate") or row.get("method")
+    name = row.get("type") or table(table(row.get("params")).get("update")).get("sessionUpdate") or row.get("method")
     return f"event {name!r}" if name else ("response" if "id" in row else f"call {row.get('call')}")
+
+
+def table(value: Any) -> dict[str, Any]:
+    """A value that is an object; an empty one for any other."""
+    return value if isinstance(value, dict) else {}
 
 
 def group_lines(changes: Mapping[str, Sequence[Change]]) -> list[str]:

@@ -30,6 +30,19 @@ def mode_from(environment: Mapping[str, str] = os.environ) -> Mode:
         raise Refused(f"SNAPSHOT_MODE is {value!r}", f"set it to one of {known}, or leave it unset") from None
 
 
+def demand(mode: Mode, environment: Mapping[str, str] = os.environ) -> None:
+    """Check that the switch does not contradict what a command does; one that is not set contradicts nothing.
+
+    Raises:
+        Refused: it does, or its value is none of the three.
+    """
+    asked = mode_from(environment)
+    if environment.get("SNAPSHOT_MODE") and asked is not mode:
+        raise Refused(
+            f"SNAPSHOT_MODE is {asked.value!r}, and this is {mode.value}", f"unset it, or set it to {mode.value}"
+        )
+
+
 def under_ci(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether this is CI: ``CI`` is set and is not ``false``."""
     return environment.get("CI", "").lower() not in ("", "false", "0")

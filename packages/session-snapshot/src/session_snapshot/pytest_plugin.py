@@ -1,6 +1,7 @@
 """The pytest plugin: every ``scenario.toml`` is a test, one scenario a work item.
 
-It replays, whatever the mode variable says: recording and refreshing are commands, never a side effect of a test run.
+It replays, and refuses to where the mode variable asks for anything else: recording and refreshing are commands, never
+a side effect of a test run.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from session_snapshot.errors import AgentError, FixtureError
+from session_snapshot.errors import AgentError, FixtureError, Refused
+from session_snapshot.mode import Mode, demand
 from session_snapshot.report import Report, format_report
 from session_snapshot.runroot import make_run_root, sweep
 from session_snapshot.suites import Place, place_of
@@ -36,6 +38,10 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator["ScenarioItem"]:
         """One item, or as many as ``--snapshot-repeat`` says."""
+        try:
+            demand(Mode.REPLAY)
+        except Refused as error:
+            raise self.CollectError(str(error)) from None
         place = place_of(self.path)
         repeat = self.config.getoption("snapshot_repeat")
         for number in range(1, repeat + 1):
