@@ -40,6 +40,9 @@ class Host(Protocol):
     closing: bool
     tasks: set[asyncio.Task[None]]
 
+    def joined(self, connection: "Connection") -> None:
+        """Learn of a new connection."""
+
     def left(self, connection: "Connection") -> None:
         """Learn that a connection is gone."""
 
@@ -65,7 +68,6 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser(host.max_body, MAX_HEAD)
         self._pending: deque[Event] = deque()
         self._exchange: Exchange | None = None
-        self._made = False  # asyncio has handed over the transport
         self._full = False  # the transport holds bytes the kernel did not take
         self._waiting = False  # for a pause to be over, or for the client to go
         self._deaf = False  # whatever else the client says is thrown away
@@ -82,9 +84,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
         self._socket = cast(socket.socket, transport.get_extra_info("socket"))
-        self._made = True
-        if self._host.closing:
-            self.abort()
+        self._host.joined(self)
 
     def data_received(self, data: bytes) -> None:
         """Take what the client says; too many requests in advance make it wait."""
@@ -122,9 +122,8 @@ class Connection(asyncio.Protocol):
         self._host.left(self)
 
     def abort(self) -> None:
-        """Drop the connection, or do so as soon as there is one."""
-        if self._made:
-            self._transport.abort()
+        """Drop the connection."""
+        self._transport.abort()
 
     # ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 

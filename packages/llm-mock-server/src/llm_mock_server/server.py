@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import assert_never
 
 from llm_dialects import DIALECTS, Dialect, DialectError, ProviderError, Reply
@@ -127,26 +127,37 @@ class MockServer:
     async def listen(self, host: str, port: int) -> None:
         """Start to accept connections."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, host, port, backlog=1024)
+        self._server = await loop.create_server(lambda: Connection(self), host, port, backlog=1024)
         self.url = url_of(self._server.sockets[0].getsockname())
 
     async def aclose(self) -> None:
         """Stop at once: whatever is being answered is dropped. Closing twice is closing once."""
         self.closing = True
-        self._server.close()
-        await asyncio.sleep(0)  # what was accepted a moment ago becomes a connection now
+        await self._stop_accepting()
         for connection in tuple(self._connections):
             connection.abort()
         await self._deserted.wait()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    def _connection(self) -> Connection:
-        connection = Connection(self)
-        self._connections.add(connection)
-        self._deserted.clear()
-        return connection
+    async def _stop_accepting(self) -> None:
+        """Close the listening sockets, but not before what they accepted a moment ago has become a connection: asyncio
+        takes two turns of its loop for that, and would lose the accepted socket if its server were closed meanwhile.
+        """
+        for listening in self._server.sockets:
+            with suppress(NotImplementedError):  # on Windows, where it takes no time
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self._server.close()
 
     # ── What a connection needs ─────────────────────────────────────────────────────────────────────────────────────
+
+    def joined(self, connection: Connection) -> None:
+        """Learn of a new connection."""
+        self._connections.add(connection)
+        self._deserted.clear()
+        if self.closing:
+            connection.abort()
 
     def left(self, connection: Connection) -> None:
         """Learn that a connection is gone."""
