@@ -93,7 +93,7 @@ class OrderingRule(Closed, frozen=True):
 class WireAllow(Closed, frozen=True):
     """A wire invariant this agent is known to break; one that is never used is an error."""
 
-    check: str
+    check: Literal["tool-results", "append-only", "leading-message", "envelope", "tools"]
     reason: str
 
 

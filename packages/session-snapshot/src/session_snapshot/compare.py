@@ -90,12 +90,15 @@ def byte_difference(expected: str, actual: str) -> str:
     """The first line whose bytes differ."""
     pairs = zip_longest(expected.split("\n"), actual.split("\n"))
     number, before, after = next((n, old, new) for n, (old, new) in enumerate(pairs, 1) if old != new)
-    return f"line {number}: {quoted(before)} became {quoted(after)}"
+    letters = zip_longest(before or "", after or "")
+    same = next((at for at, (old, new) in enumerate(letters) if old != new), 0)
+    start = max(same - SHOWN_CHARS // 2, 0)
+    return f"line {number}: {quoted(before, start)} became {quoted(after, start)}"
 
 
-def quoted(line: str | None) -> str:
-    """The beginning of a line, blanks and all; ``None`` where there is no such line."""
-    return "nothing" if line is None else repr(line[:SHOWN_CHARS])
+def quoted(line: str | None, start: int) -> str:
+    """A piece of a line, blanks and all; ``None`` where there is no such line."""
+    return "nothing" if line is None else "…"[: start > 0] + repr(line[start : start + SHOWN_CHARS])
 
 
 def compare_trees(name: str, expected: Mapping[str, bytes], actual: Mapping[str, bytes]) -> list[Failure]:

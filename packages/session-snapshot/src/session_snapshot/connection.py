@@ -3,8 +3,9 @@
 Every fault in the agent's output is kept in ``fault`` (the first one counts) and wakes whoever waits.
 """
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from session_snapshot.client import ClientSide
@@ -127,6 +128,16 @@ class Connection:
         went = await process.gone(GONE_SECONDS)
         how = f"exited (code {process.exit_code})" if went else "closed its stdout"
         raise AgentError(f"the agent {how} while the harness waited for {what}", "read its stderr below")
+
+    async def meanwhile(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        """Await work that no frame brings to its end, as :meth:`until` waits for what frames do."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda _: self.changes.ring())
+        try:
+            await self.until(task.done, what)
+            await task
+        finally:
+            task.cancel()
 
     async def answer(self, number: int) -> dict[str, Any]:
         """Wait for the response with this id."""

@@ -12,8 +12,7 @@ from session_snapshot import steps as ops
 from session_snapshot.agent import Agent
 from session_snapshot.client import ClientSide
 from session_snapshot.connection import Connection
-from session_snapshot.errors import FixtureError
-from session_snapshot.files import wait_for_file, write_file
+from session_snapshot.files import holds, inside, remove_file, wait_for_file, write_file
 from session_snapshot.process import AgentProcess
 from session_snapshot.protocols import PROTOCOLS
 from session_snapshot.responses import check_response, matches
@@ -81,9 +80,9 @@ class Driver:
             case ops.Restart():
                 await self.restart(boot)
             case ops.WriteFile(path=path, text=text):
-                write_file(self.cwd / path, text)
+                write_file(self.path(path), text)
             case ops.RemoveFile(path=path):
-                remove_file(self.cwd, path)
+                remove_file(self.path(path))
             case ops.WaitForFile(path=path, contains=contains):
                 await self.wait_file(ops.FilePattern(path, contains))
             case ops.WaitForUpdate(kind=kind, contains=contains):
@@ -145,8 +144,12 @@ class Driver:
 
     async def wait_file(self, pattern: ops.FilePattern | None) -> None:
         """Wait for a file under the run's cwd; ``None`` waits for nothing."""
-        if pattern is not None:
-            await wait_for_file(self.cwd, pattern)
+        if pattern is None:
+            return
+        path = self.path(pattern.path)
+        if not holds(path, pattern.contains):
+            waiting = wait_for_file(self.cwd, path, pattern.contains)
+            await self.connection.meanwhile(waiting, f"the file {pattern.path!r}")
 
     async def wait_update(self, pattern: ops.UpdatePattern) -> None:
         """Wait for an update that no earlier wait has taken, and take it."""
@@ -217,6 +220,14 @@ class Driver:
         """The frames of each step by kind, as a recording keeps them."""
         return [self.protocol.count_kinds(self.of_step(index)) for index in range(len(self.script.steps))]
 
+    def path(self, path: str) -> Path:
+        """A path of the script under the run's cwd.
+
+        Raises:
+            FixtureError: it leads elsewhere.
+        """
+        return inside(self.cwd, path, ops.SCRIPT)
+
     def fill(self, step: ops.Step) -> ops.Step:
         """The step with its placeholders filled."""
         variables = self.sessions.variables(str(self.cwd))
@@ -225,17 +236,3 @@ class Driver:
 
 
 SESSIONLESS = (ops.Initialize, ops.Authenticate, ops.NewSession, ops.NewSessionExpectError)
-
-
-def remove_file(cwd: Path, path: str) -> None:
-    """Remove a file.
-
-    Raises:
-        FixtureError: it is not there.
-    """
-    try:
-        (cwd / path).unlink()
-    except FileNotFoundError:
-        raise FixtureError(
-            f"removeFile: there is no {path!r}", "input.json", None, "wait for it first (waitForFile)"
-        ) from None

@@ -2,21 +2,31 @@
 
 from pathlib import Path
 
-from session_snapshot.steps import FilePattern
+from session_snapshot.errors import FixtureError
+from session_snapshot.steps import SCRIPT
 
 LOOK_AGAIN_MS = 500
 """A network file system may notify nobody: look again this often all the same."""
 
 
-async def wait_for_file(cwd: Path, pattern: FilePattern) -> None:
-    """Return once the file is there (and holds the text); the caller bounds the time."""
-    path = cwd / pattern.path
-    if holds(path, pattern.contains):
-        return
+def inside(cwd: Path, path: str, where: str) -> Path:
+    """The place of ``path`` under ``cwd``; ``where`` is the file that names it.
+
+    Raises:
+        FixtureError: it leads out of ``cwd``.
+    """
+    place = cwd / path
+    if not place.resolve().is_relative_to(cwd.resolve()):
+        raise FixtureError(f"{path!r} is not under the run's cwd", where, None, "name a path relative to it")
+    return place
+
+
+async def wait_for_file(cwd: Path, path: Path, contains: str) -> None:
+    """Return once the file under ``cwd`` is there (and holds the text); the caller bounds the time."""
     from watchfiles import awatch  # a waiting step only: the hot path does not pay for it
 
     async for _ in awatch(cwd, rust_timeout=LOOK_AGAIN_MS, yield_on_timeout=True, debounce=50, step=10):
-        if holds(path, pattern.contains):
+        if holds(path, contains):
             return
 
 
@@ -29,6 +39,26 @@ def holds(path: Path, contains: str) -> bool:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file and the folders above it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")
+    """Write a file and the folders above it.
+
+    Raises:
+        FixtureError: a folder stands in its place, or a file above it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise FixtureError(f"writeFile {path.name!r}: {error.strerror}", SCRIPT, None, "choose another path") from error
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file.
+
+    Raises:
+        FixtureError: it is not there, or is no file.
+    """
+    try:
+        path.unlink()
+    except OSError as error:
+        what = f"removeFile {path.name!r}: {error.strerror}"
+        raise FixtureError(what, SCRIPT, None, "wait for it first (waitForFile)") from error

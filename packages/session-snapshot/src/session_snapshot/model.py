@@ -25,6 +25,7 @@ from msgspec import UNSET
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
+from session_snapshot.files import inside
 from session_snapshot.tokens import LiveTokens
 
 CREATED = 1_767_225_600
@@ -102,7 +103,7 @@ class ReplayModel:
     def ready(self, entry: Entry) -> None:
         """A hang has said all it will say: write its ready file."""
         if isinstance(entry, Hang) and entry.ready_file is not UNSET:
-            (self.cwd / entry.ready_file).write_bytes(b"")
+            inside(self.cwd, entry.ready_file, "replay.override.json").write_bytes(b"")
 
 
 def session_key(http: HttpRequest, header: str) -> str | None:

@@ -18,16 +18,13 @@ from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, for
 from session_snapshot.provenance import Provenance, format_provenance, make_provenance
 from session_snapshot.record import lock_of
 from session_snapshot.replay import refuse_hollow, replay_loaded, surfaces_again
-from session_snapshot.report import Report, format_report
+from session_snapshot.report import Report, broken, format_report
 from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
 from session_snapshot.staging import swap
 from session_snapshot.suites import Loaded, Place, load
 
 Say = Callable[[str], None]
-
-INTENT = frozenset({"expect", "workspace", "agent", "wire", "consumed", "fixture"})
-"""Surfaces no golden can mend: a refresh is refused while one of them is red."""
 
 
 class Refreshed(msgspec.Struct, frozen=True):
@@ -52,11 +49,11 @@ def refresh_all(places: Sequence[Place], snapshots: Path, accept: bool, say: Say
         return 0
     for line in group_lines({one.loaded.place.full_name: one.changes for one in red}):
         say(line)
-    broken = [one for one in red if any(failure.surface in INTENT for failure in one.report.failures)]
+    unmendable = [one for one in red if broken(one.report)]
     for one in red:
         say("\n" + format_report(one.report, ""))
-    if broken:
-        names = ", ".join(one.loaded.place.full_name for one in broken)
+    if unmendable:
+        names = ", ".join(one.loaded.place.full_name for one in unmendable)
         say(f"\nrefused: {names} is red for what no golden holds; correct the agent, or the intent by hand")
         return 1
     if not accept:

@@ -21,7 +21,7 @@ from session_snapshot.report import Failure, Report
 from session_snapshot.run import Capture, install_root, run_scenario
 from session_snapshot.sandbox import Sandbox, capture_tree, remove_tree
 from session_snapshot.scenario import Scenario
-from session_snapshot.suites import Loaded, Place, load
+from session_snapshot.suites import Loaded, Place, load, short
 from session_snapshot.surfaces import Surfaces, place_live, sent_calls, surfaces_of
 from session_snapshot.tokens import LiveTokens
 
@@ -76,7 +76,8 @@ def verdict(
     yield from intent(loaded, capture)
     yield from headers(surfaces)
     for surface, name, expected in committed.surfaces(surfaces.files):
-        yield from compare_lines(surface, name, expected, surfaces.files.get(name, ""))
+        path = f"{short(loaded.place.folder)}/{name}"
+        yield from compare_lines(surface, path, expected, surfaces.files.get(name, ""))
     yield from workspace(loaded, capture)
     yield from wire(loaded, capture)
     yield from unconsumed(model.player.unconsumed())

@@ -33,6 +33,10 @@ class Report(Struct, frozen=True):
         return not self.failures
 
 
+INTENT = frozenset({"expect", "workspace", "agent", "wire", "consumed", "fixture"})
+"""Surfaces no golden can mend: a refresh is refused while one of them is red."""
+
+ACCEPT = "(shows the change; --accept writes it)"
 STDERR_LINES = 40
 
 
@@ -44,7 +48,7 @@ def format_report(report: Report, actual_folder: str) -> str:
     if report.stderr.strip():
         tail = report.stderr.strip().splitlines()[-STDERR_LINES:]
         parts.append("\n".join(["--- the agent's stderr (its end)", *(f"  {line}" for line in tail)]))
-    parts.append("\n".join(commands(report.name, actual_folder)))
+    parts.append("\n".join(commands(report, actual_folder)))
     return "\n\n".join(parts)
 
 
@@ -55,12 +59,18 @@ def section(failure: Failure) -> str:
     return "\n".join(lines)
 
 
-def commands(name: str, actual_folder: str) -> list[str]:
-    """How to look closer, run it again, and take the change in."""
+def commands(report: Report, actual_folder: str) -> list[str]:
+    """How to look closer, run it again, and take the change in where a golden can."""
+    name = report.name
     session = "snapshot" if name.startswith("session/") else "snapshot_agents"
     lines = [f"actual files: {actual_folder}"] if actual_folder else []
     return [
         *lines,
         f"run again:    nox -s {session} -- {name}",
-        f"mend:         nox -s snapshot_refresh -- {name}   (shows the change; --accept writes it)",
+        *([] if broken(report) else [f"mend:         nox -s snapshot_refresh -- {name}   {ACCEPT}"]),
     ]
+
+
+def broken(report: Report) -> bool:
+    """Whether a run is red for what no golden can mend."""
+    return any(failure.surface in INTENT for failure in report.failures)

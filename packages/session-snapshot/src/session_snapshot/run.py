@@ -25,7 +25,9 @@ from session_snapshot.pacing import Pace
 from session_snapshot.process import AgentProcess, boot
 from session_snapshot.runroot import PIDS
 from session_snapshot.sandbox import Sandbox, Tree, capture_tree, environment, make_sandbox, remove_tree
-from session_snapshot.suites import Loaded
+from session_snapshot.steps import SCRIPT, step_line
+from session_snapshot.strict import line_of
+from session_snapshot.suites import Loaded, read
 from session_snapshot.waiting import Changes, run_deadline
 
 DUMMY_KEY = "sk-dummy-0000000000000000"
@@ -149,13 +151,15 @@ async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftover
         await driver.connection.running().stop(agent.stop, limits.stop_seconds, agent.exit_code)
         if driver.connection.fault is not None:
             raise driver.connection.fault
-    except (AgentError, FixtureError) as error:
+    except AgentError as error:
         faults.append(error)
+    except FixtureError as error:
+        faults.append(located(error, loaded, driver.connection.step))
     finally:
         if driver.connection.process is not None and driver.connection.process.exit_code is None:
             await driver.connection.process.kill()
         left = leftovers.left_behind()
-    return [*faults, *map(left_behind, left), *map(AgentError, driver.client.failures), *unused_answers(driver)]
+    return [*faults, *map(left_behind, left), *map(AgentError, driver.client.failures), *unused_answers(loaded, driver)]
 
 
 def left_behind(name: str) -> AgentError:
@@ -165,13 +169,23 @@ def left_behind(name: str) -> AgentError:
     )
 
 
-def unused_answers(driver: Driver) -> list[Fault]:
+def located(error: FixtureError, loaded: Loaded, step: int) -> FixtureError:
+    """An error about the script with its file's place and the line of the step that was being performed."""
+    if error.path != SCRIPT:
+        return error
+    text, name = read(loaded.place.folder / SCRIPT)
+    return FixtureError(error.what, name, step_line(text, step), error.mend)
+
+
+def unused_answers(loaded: Loaded, driver: Driver) -> list[Fault]:
     """Permission answers nobody asked for."""
     left = list(driver.client.answers)
     if not left:
         return []
     what = f"{len(left)} scripted permission answer(s) were never asked for: {left}"
-    return [FixtureError(what, "input.json", None, "remove them, or correct the agent if it should have asked")]
+    text, name = read(loaded.place.folder / SCRIPT)
+    line = line_of(text, "permissionAnswers")
+    return [FixtureError(what, name, line, "remove them, or correct the agent if it should have asked")]
 
 
 def server_faults(server: MockServer) -> list[Fault]:

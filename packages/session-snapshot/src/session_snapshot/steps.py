@@ -4,6 +4,8 @@ The ops keep the names of the systems they come from (DESIGN section 4). Strings
 ``{{sessionId:alias}}``, ``{{cwd}}`` and captured variables.
 """
 
+import json
+import re
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -252,6 +254,9 @@ class Script(Closed, frozen=True):
     schema: str = field(default="", name="$schema")
 
 
+SCRIPT = "input.json"
+"""The script's name in a scenario's folder, and in errors that do not know the folder."""
+
 NOT_BUILT: tuple[type[Op], ...] = (WaitForEvent, WaitForSubagentTurnEnd)
 """Ops that DESIGN names and no version performs yet: using one says so."""
 
@@ -272,6 +277,21 @@ def parse_script(text: str, path: str) -> Script:
                 f"op {op!r} is not built yet", path, line_of(text, op), "use waitForUpdate or waitForFile"
             )
     return script
+
+
+def step_line(text: str, index: int) -> int:
+    """The line of ``input.json`` (from 1) on which a step begins; the text is one that :func:`parse_script` takes."""
+    found = STEPS_BEGIN.search(text)
+    assert found is not None
+    start = end = found.end()
+    for _ in range(index + 1):
+        start = end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n,"))
+        _, end = json.JSONDecoder().raw_decode(text, start)
+    return text.count("\n", 0, start) + 1
+
+
+STEPS_BEGIN = re.compile(r'"steps"\s*:\s*\[')
+"""Inside a string the quotes would be escaped, so this is the member itself."""
 
 
 def op_of(step: Step) -> str:

@@ -88,14 +88,14 @@ def load(place: Place) -> Loaded:
 
 
 def read(path: Path) -> tuple[str, str]:
-    """A committed file's text and the name errors call it by.
+    """A committed file's text, line ends and all, and the name errors call it by.
 
     Raises:
         FixtureError: it is missing or not UTF-8.
     """
     name = short(path)
     try:
-        return path.read_text(encoding="utf-8"), name
+        return path.read_bytes().decode(), name
     except FileNotFoundError as error:
         raise FixtureError("the file is missing", name, None, f"write {path.name} (README, 'A scenario')") from error
     except UnicodeDecodeError as error:

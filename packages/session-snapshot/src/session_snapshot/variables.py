@@ -33,7 +33,7 @@ class Sessions:
             return self.ids[-1]
         known = ", ".join(sorted(self.aliases)) or "none"
         what = f"no session {step.session!r}" if self.ids else f"{ops.op_of(step)} before newSession"
-        raise FixtureError(what, "input.json", None, f"open one with newSession (aliases so far: {known})")
+        raise FixtureError(what, ops.SCRIPT, None, f"open one with newSession (aliases so far: {known})")
 
     def variables(self, cwd: str) -> dict[str, str]:
         """What the script's placeholders stand for now."""
