@@ -1,0 +1,63 @@
+"""``provenance.toml``: what was written is what is read, by any TOML reader."""
+
+import hashlib
+import tomllib
+from pathlib import Path
+
+import msgspec
+from fixture_guard import machine_digest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_snapshot.pacing import Pace
+from session_snapshot.provenance import (
+    AgentId,
+    Frames,
+    Provenance,
+    format_provenance,
+    make_provenance,
+    pace_of,
+    read_provenance,
+)
+from session_snapshot.strict import parse_toml
+
+TEXT = st.text(st.characters(codec="utf-8"))
+PROVENANCES = st.builds(
+    Provenance,
+    made_by=st.sampled_from(["record", "refresh", "hand"]),
+    upstream=st.sampled_from(["model", "script", "none"]),
+    made_on=TEXT, harness=TEXT, model=TEXT, dialect=TEXT, platform=TEXT, lock=TEXT, digest=TEXT,
+    agent=st.builds(AgentId, name=TEXT, version=TEXT),
+    frames=st.builds(Frames, st.lists(st.dictionaries(TEXT, st.integers(0, 9), max_size=3), max_size=3)),
+)  # fmt: skip
+
+
+@given(PROVENANCES)
+@settings(deadline=None, max_examples=80)
+def test_round_trip(provenance: Provenance) -> None:
+    text = format_provenance(provenance)
+    assert text.startswith("# Written by a machine")
+    assert tomllib.loads(text) == msgspec.to_builtins(provenance)
+    assert parse_toml(text, "p", Provenance) == provenance
+
+
+def test_what_it_says(tmp_path: Path) -> None:
+    files = {"session.jsonl": b"{}\n"}
+    (tmp_path / "uv.lock").write_bytes(b"lock")
+    made = make_provenance(
+        "record", "script", {"name": "a", "version": "1"}, "m", "openai-chat", tmp_path / "uv.lock", files,
+        [{"b": 1, "a": 2}, {}],
+    )  # fmt: skip
+    assert (made.lock, made.digest) == (hashlib.sha256(b"lock").hexdigest(), machine_digest(files))
+    assert (made.agent, made.frames.steps) == (AgentId("a", "1"), [{"a": 2, "b": 1}, {}])
+    assert list(made.frames.steps[0]) == ["a", "b"]
+    (tmp_path / "provenance.toml").write_text(format_provenance(made), encoding="utf-8")
+    assert read_provenance(tmp_path, "p") == made
+    assert pace_of(made) == Pace([{"a": 2, "b": 1}, {}])
+
+
+def test_where_there_is_none(tmp_path: Path) -> None:
+    assert read_provenance(tmp_path, "p") is None
+    assert pace_of(None) == Pace(None)
+    assert pace_of(Provenance("hand", "none")) == Pace(None)
+    no_lock = make_provenance("hand", "none", {}, "", "", tmp_path / "uv.lock", {}, [])
+    assert (no_lock.lock, no_lock.agent) == ("", AgentId())
