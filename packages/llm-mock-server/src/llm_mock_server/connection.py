@@ -2,7 +2,8 @@
 
 Nothing is drawn from a reply before the last action is done and its bytes have left for the kernel, so a client that
 does not read costs one ``Body`` of memory, and what a reply does between two actions happens when it should. A reply
-that never waits is performed without a task; it gives way to other connections every ``TURN`` actions.
+that never waits is performed without a task; it gives way to other connections every ``TURN`` actions. (One head is
+held back until its body is drawn: see ``_send_held``.)
 """
 
 import asyncio

@@ -22,7 +22,7 @@ from llm_dialects import (
     say_to_chunks,
     upstream_from_json,
 )
-from llm_dialects.wire import decode_json
+from llm_dialects.wire import compact, decode_json
 
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import entry_reply, failure_reply
@@ -58,6 +58,8 @@ class ScriptedProvider:
         self._where = where
         self._json = tuple(entries)
         self._entries = upstream_from_json({"entries": list(entries)}, where)
+        # Filling means to read the entry anew; long answers begin sooner where no entry asks for it.
+        self._fillable = "{{fromRequest:" in compact(self._json)
         self._dialects = dialects
         self._on_hang = on_hang
         self._ids = 0
@@ -81,9 +83,9 @@ class ScriptedProvider:
         """Take the next entry, filled from the request."""
         at = self.served
         self.served += 1
-        filled = fill_from_request(self._json[at], request)
         entry = self._entries[at]
-        if filled != self._json[at]:
+        if self._fillable:
+            filled = fill_from_request(self._json[at], request)
             (entry,) = upstream_from_json({"entries": [filled]}, f"{self._where}: entry {at}, filled")
         return Chunks(chunks=say_to_chunks(entry, self._new_id)) if isinstance(entry, Say) else entry
 
