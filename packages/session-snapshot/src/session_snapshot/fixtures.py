@@ -48,10 +48,11 @@ class Committed(Struct, frozen=True):
     own_log: bool
 
     def surfaces(self, actual: Mapping[str, str]) -> Iterator[tuple[Surface, str, str | None]]:
-        """``(surface, file name, expected text)`` of everything compared line by line."""
+        """``(surface, file name, expected text)`` of everything compared line by line, on either side."""
         yield "stdout", STDOUT, self.texts.get(STDOUT)
         if self.own_log:
-            yield from (("session", name, self.texts.get(name)) for name in sorted(actual) if is_log(name))
+            logs = sorted(name for name in actual.keys() | self.texts.keys() if is_log(name))
+            yield from (("session", name, self.texts.get(name)) for name in logs)
         if REQUESTS in actual or REQUESTS in self.texts:
             yield "requests", REQUESTS, self.texts.get(REQUESTS, "")
 
