@@ -5,6 +5,7 @@ hand below."""
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -192,9 +193,21 @@ class Suite:
         with (self.turn / name).open("a", encoding="utf-8", newline="") as file:
             file.write(text)
 
+    def copy(self, name: str) -> None:
+        """A second scenario like the first, of the header class it pins."""
+        shutil.copytree(self.turn, self.folder / name)
+        text = (self.folder / name / "scenario.toml").read_text(encoding="utf-8")
+        (self.folder / name / "scenario.toml").write_text(text.replace("[header]\npin = true\n", ""), encoding="utf-8")
+        for pin in ("header.system.md", "header.tools.json"):
+            (self.folder / name / pin).unlink()
+
     def remove(self, name: str) -> None:
         """Remove a file of the scenario."""
         (self.turn / name).unlink()
+
+    def survivors(self) -> list[str]:
+        """The processes of a command's runs that still run."""
+        return survivors(self.root / "tmp")
 
     def tree(self) -> dict[str, bytes]:
         """Everything under ``snapshots/``."""
@@ -227,7 +240,11 @@ class Suite:
     def red(self, surface: str, *texts: str) -> Report:
         """Replay, and find a failure of this surface that says all of ``texts``."""
         report = self.replay()
-        said = [f"{failure.what}\n{failure.detail}\n{failure.group}" for failure in report.failures if failure.surface == surface]
+        said = [
+            f"{failure.what}\n{failure.detail}\n{failure.group}"
+            for failure in report.failures
+            if failure.surface == surface
+        ]
         assert any(all(text in one for text in texts) for one in said), format_report(report, "")
         return report
 

@@ -19,6 +19,7 @@ from session_snapshot.staging import recover
 from session_snapshot.suites import Place, choose, find_places
 
 OWN_SUITE = "session"
+INTERRUPTED = 130
 
 NAMES = click.argument("names", nargs=-1)
 SNAPSHOTS = click.option(
@@ -40,6 +41,9 @@ class Commands(click.Group):
         except (Refused, FixtureError, AgentError) as error:
             click.echo(f"session-snapshot: {error}", err=True)
             ctx.exit(2)
+        except KeyboardInterrupt:
+            click.echo("session-snapshot: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,7 +55,17 @@ def main() -> None:
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:
     """A request to terminate is Ctrl-C: everything that runs is ended and every folder removed."""
-    raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
+
+
+class Interrupts:
+    """A pytest plugin that tells an interrupted run from one that could not begin: pytest has one code for both."""
+
+    seen = False
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        """Somebody pressed Ctrl-C."""
+        self.seen = type(excinfo.value) is KeyboardInterrupt
 
 
 @main.command()
@@ -82,7 +96,9 @@ def replay(
     arguments = pytest_arguments(places, bool(names), ReplayFlags(repeat, shuffle, load, workers))
     import pytest
 
-    sys.exit(pytest.main(arguments))
+    interrupts = Interrupts()
+    code = pytest.main(arguments, plugins=[interrupts])
+    sys.exit(INTERRUPTED if interrupts.seen else code)
 
 
 @main.command()

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -28,7 +29,7 @@ class Leftovers:
     crash."""
 
     def __init__(self, home: Path, registry: Path | None = None) -> None:
-        """``home`` is the sandbox's home folder, unique to the run."""
+        """``home`` is the sandbox's home folder, unique to the run, or a folder above the homes of several."""
         self.home = str(home)
         self.registry = registry
         self.roots: list[int] = []
@@ -56,14 +57,18 @@ class Leftovers:
         return [process for process in found.values() if runs(process)]
 
     def belongs(self, process: psutil.Process) -> bool:
-        """Whether a process carries the run's home in its environment, or sits in an agent's process group."""
+        """Whether a process has the run's home (or one below it) in its environment, or sits in an agent's group."""
         try:
             if sys.platform != "win32" and os.getpgid(process.pid) in self.roots:
                 return True
-            environment = process.environ()
+            return self.is_home(process.environ())
         except (psutil.Error, OSError):
             return False
-        return self.home in (environment.get("HOME"), environment.get("USERPROFILE"))
+
+    def is_home(self, environment: Mapping[str, str]) -> bool:
+        """Whether an environment's home is the run's, or lies below it."""
+        homes = [environment.get(name, "") for name in ("HOME", "USERPROFILE")]
+        return any(home == self.home or home.startswith(self.home + os.sep) for home in homes)
 
     def left_behind(self) -> list[str]:
         """End whatever outlived the agent, and say what it was: ``"pid 123: sleep 1000"``."""

@@ -5,7 +5,9 @@ a side effect of a test run.
 """
 
 import asyncio
+import contextlib
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ import pytest
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.mode import Mode, demand
-from session_snapshot.report import Report, format_report
+from session_snapshot.report import format_report
 from session_snapshot.runroot import make_run_root, sweep
 from session_snapshot.suites import Place, place_of
 
@@ -73,7 +75,7 @@ class ScenarioItem(pytest.Item):
             case ScenarioFailed(text=text):
                 return text
             case FixtureError() | AgentError() as error:
-                return format_report(Report(self.place.full_name, [], {}, notes=[str(error)]), "")
+                return f"{self.place.full_name}: {error}"
             case _:
                 return super().repr_failure(excinfo)
 
@@ -125,6 +127,16 @@ def root_of(config: pytest.Config) -> Path:
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker where the run root is."""
     node.workerinput["snapshot_run_root"] = str(root_of(node.config))
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Pass Ctrl-C on to the workers: a terminal tells the whole group, ``kill`` and CI tell this process alone."""
+    if type(excinfo.value) is KeyboardInterrupt and sys.platform != "win32":
+        import psutil
+
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                child.send_signal(signal.SIGINT)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,7 +1,10 @@
 """The folder all runs of one command live in, and the last broom: what a crash or Ctrl-C left behind ends with it."""
 
 import contextlib
+import os
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,36 +13,80 @@ import psutil
 from session_snapshot.leftovers import Leftovers
 from session_snapshot.sandbox import remove_tree
 
+PREFIX = "snaprun-"
 PIDS = "pids"
+OWNER = "owner"
 
 
 def make_run_root() -> Path:
-    """Make the folder; its name has a fixed length."""
-    root = Path(tempfile.mkdtemp(prefix="snaprun-"))
+    """Make the folder; its name has a fixed length. What commands that were killed left behind goes first."""
+    base = Path(tempfile.gettempdir())
+    for stale in base.glob(f"{PREFIX}*"):
+        if is_stale(stale):
+            sweep(stale)
+    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
     (root / PIDS).mkdir()
+    (root / OWNER).write_text(f"{os.getpid()} {psutil.Process().create_time()}", encoding="utf-8")
     return root
 
 
-def sweep(root: Path) -> None:
-    """Kill every agent of the folder that still runs, with all it started, and remove the folder."""
-    for entry in sorted((root / PIDS).glob("*")) if (root / PIDS).is_dir() else []:
-        home = entry.read_text(encoding="utf-8")
-        leftovers = Leftovers(Path(home))
-        if still_ours(int(entry.name), home):
-            leftovers.started(int(entry.name))
-            leftovers.look()
-        leftovers.kill_all()
-    with contextlib.suppress(OSError):
-        remove_tree(root)
-
-
-def still_ours(pid: int, home: str) -> bool:
-    """Whether a process number still is the agent it was, and not a newcomer that got the number."""
+def is_stale(root: Path) -> bool:
+    """Whether the command that made a folder is no more; one that cannot be asked about is left alone."""
     try:
-        environment = psutil.Process(pid).environ()
+        pid, born = (root / OWNER).read_text(encoding="utf-8").split()
+        return psutil.Process(int(pid)).create_time() != float(born)
+    except psutil.NoSuchProcess:
+        return True
+    except (OSError, ValueError, psutil.Error):
+        return False
+
+
+def sweep(root: Path) -> None:
+    """Kill every agent of the folder that still runs, with all it started, and remove the folder.
+
+    Another Ctrl-C meanwhile is not heard: it would leave what the first one came to end.
+    """
+    with deaf():
+        leftovers = Leftovers(root)
+        for pid in agents(root / PIDS):
+            if is_ours(pid, leftovers):
+                leftovers.started(pid)
+        leftovers.look()
+        leftovers.kill_all()
+        with contextlib.suppress(OSError):
+            remove_tree(root)
+
+
+def agents(registry: Path) -> list[int]:
+    """The process numbers of every agent that was booted."""
+    return sorted(int(entry.name) for entry in registry.glob("*")) if registry.is_dir() else []
+
+
+def is_ours(pid: int, leftovers: Leftovers) -> bool:
+    """Whether a process number still is the agent it was; of one that is gone the process group may live on.
+
+    The system gives no number again that a group still has; a newcomer that has it is not ours.
+    """
+    try:
+        return leftovers.is_home(psutil.Process(pid).environ())
+    except psutil.NoSuchProcess:
+        return True
     except psutil.Error:
         return False
-    return home in (environment.get("HOME"), environment.get("USERPROFILE"))
+
+
+@contextlib.contextmanager
+def deaf() -> Iterator[None]:
+    """Hear no Ctrl-C and no request to terminate (which only the main thread ever hears)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

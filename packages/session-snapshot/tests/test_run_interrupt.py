@@ -1,0 +1,117 @@
+"""Ctrl-C, a request to terminate, and a killed worker: no process and no folder of the run is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import watchfiles
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="posix only: signals and process groups")
+
+PATIENCE = 60
+INTERRUPTED = 130
+
+
+@pytest.fixture
+def hanging(suite):
+    """Two scenarios whose agents leave a marker, start two processes and hang, deaf to everything."""
+    marks = suite.root / "marks"
+    marks.mkdir()
+    suite.plan(
+        start=[["deaf"]],
+        session_prompt=[["spawn", "child"], ["spawn", "daemon"], ["mark", str(marks)], ["hang"]],
+        eof=[["hang"]],
+    )
+    suite.copy("other")
+    return suite
+
+
+def start(suite, *arguments):
+    command = [sys.executable, "-m", "session_snapshot", "replay", *arguments]
+    return subprocess.Popen(
+        command,
+        cwd=suite.root,
+        env=suite.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_agents(suite, count):
+    """Wait until so many agents hang; their process numbers."""
+    marks = suite.root / "marks"
+    end = time.monotonic() + PATIENCE
+    if len(found := agents_in(marks)) < count:
+        for _ in watchfiles.watch(marks, rust_timeout=500, yield_on_timeout=True, debounce=20, step=10):
+            if len(found := agents_in(marks)) >= count or time.monotonic() > end:
+                break
+    assert len(found) == count
+    return found
+
+
+def agents_in(marks: Path):
+    return [int(mark.name) for mark in marks.iterdir() if not mark.suffix]
+
+
+def check_nothing_left(suite):
+    """No process whose home lies in the run's folder, and no folder of the run."""
+    left = [path.name for path in (suite.root / "tmp").iterdir() if path.name.startswith("snaprun-")]
+    assert left == []
+    assert suite.survivors() == []
+
+
+def check_interrupted(suite, command):
+    output, _ = command.communicate(timeout=PATIENCE)
+    assert command.returncode == INTERRUPTED, output
+    assert "Traceback" not in output
+    check_nothing_left(suite)
+    return output
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    ("number", "group"), [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)], ids=str
+)
+def test_an_interrupted_run_leaves_nothing(hanging, workers, number, group):
+    command = start(hanging, "-n", workers)
+    agents = wait_for_agents(hanging, max(int(workers), 1))
+    assert len(hanging.survivors()) == 3 * len(agents)
+    (os.killpg if group else os.kill)(command.pid, number)
+    check_interrupted(hanging, command)
+
+
+def test_an_impatient_second_interrupt_leaves_nothing(hanging):
+    command = start(hanging, "-n", "0")
+    wait_for_agents(hanging, 1)
+    for _ in range(3):
+        os.kill(command.pid, signal.SIGINT)
+    check_interrupted(hanging, command)
+
+
+def test_what_a_killed_command_left_goes_with_the_next_one(hanging):
+    command = start(hanging, "-n", "0")
+    wait_for_agents(hanging, 1)
+    command.kill()
+    command.communicate(timeout=PATIENCE)
+    assert len(hanging.survivors()) == 3
+    hanging.plan()
+    assert hanging.command("replay", "-n", "0").returncode == 0
+    check_nothing_left(hanging)
+
+
+def test_a_worker_that_is_killed_leaves_nothing(hanging):
+    hanging.edit("scenario.toml", "step_seconds = 20", "step_seconds = 1")
+    command = start(hanging, "-n", "2")
+    agent = wait_for_agents(hanging, 2)[0]
+    psutil.Process(agent).parent().kill()
+    output, _ = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 1
+    assert "crashed while running" in output
+    check_nothing_left(hanging)
