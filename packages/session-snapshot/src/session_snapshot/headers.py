@@ -39,7 +39,7 @@ def parse_header(system: str, tools: str, where: str) -> Header:
         FixtureError: the tools are no JSON list of tools.
     """
     try:
-        read = tuple(msgspec.convert(tool, Tool) for tool in json.loads(tools))
+        read = msgspec.convert(json.loads(tools), tuple[Tool, ...])
     except (ValueError, msgspec.ValidationError) as error:
         raise FixtureError(
             f"not a list of tools: {error}", where, None, "restore it, or record the pin again"
