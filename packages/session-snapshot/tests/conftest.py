@@ -228,7 +228,7 @@ class Suite:
                 return asyncio.run(replay_scenario(self.place, base))
             finally:
                 assert survivors(base) == []
-                assert [entry.name for entry in base.iterdir()] == ["pids"]
+                assert sorted(entry.name for entry in base.iterdir()) == ["owner", "pids"]
                 assert self.tree() == before
 
     def green(self) -> Report:

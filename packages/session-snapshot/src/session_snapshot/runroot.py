@@ -49,7 +49,7 @@ def sweep(root: Path) -> None:
     with deaf():
         leftovers = Leftovers(root)
         for pid in agents(root / PIDS):
-            if is_ours(pid, leftovers):
+            if not psutil.pid_exists(pid) or still_ours(pid, str(root)):
                 leftovers.started(pid)
         leftovers.look()
         leftovers.kill_all()
@@ -62,15 +62,13 @@ def agents(registry: Path) -> list[int]:
     return sorted(int(entry.name) for entry in registry.glob("*")) if registry.is_dir() else []
 
 
-def is_ours(pid: int, leftovers: Leftovers) -> bool:
-    """Whether a process number still is the agent it was; of one that is gone the process group may live on.
+def still_ours(pid: int, home: str) -> bool:
+    """Whether a process number still is an agent whose home is (or lies below) ``home``, and no newcomer that got it.
 
-    The system gives no number again that a group still has; a newcomer that has it is not ours.
+    Of an agent that is gone the process group may live on: the system gives no number again that a group still has.
     """
     try:
-        return leftovers.is_home(psutil.Process(pid).environ())
-    except psutil.NoSuchProcess:
-        return True
+        return Leftovers(Path(home)).is_home(psutil.Process(pid).environ())
     except psutil.Error:
         return False
 
