@@ -10,7 +10,6 @@ import pytest
 from llm_dialects import to_json
 from llm_replay import (
     FixtureError,
-    Player,
     Recording,
     ReplayAdapter,
     ReplayedProviderError,
@@ -147,7 +146,7 @@ def test_tokens_have_the_live_values_when_an_answer_is_said(agent, kit):
 
 
 def test_an_override_fails_hangs_and_echoes(agent, kit):
-    echo = {"type": "text-delta", "index": 0, "text": "job {{fromRequest:job-(\\d+)}}"}
+    echo = {"type": "text-delta", "index": 0, "text": "job {{fromRequest:job-(\\S+)}}"}
     entries = [
         {"kind": "throw", "chunks": [], "message": "slow down", "code": "RATE_LIMIT", "status": 429},
         {"kind": "throw", "chunks": [echo], "message": "cut", "code": "STREAM_CLOSED"},
@@ -155,12 +154,12 @@ def test_an_override_fails_hangs_and_echoes(agent, kit):
         {"kind": "hang", "readyFile": "ready"},
     ]
     agent.set("SNAPSHOT_OVERRIDE", "replay.override.json", json.dumps(entries))
-    asked = to_json(kit.request("u job-1 then job-27"))
+    asked = to_json(kit.request("u job-1 then job-{{cwd}}"))
     heard, report = agent.run(*[{"request": asked}] * 3, {"request": asked, "seconds": 0.01})
     assert heard == [
         ["RATE_LIMIT 429: slow down"],
-        ["job 27", "STREAM_CLOSED None: cut"],
-        ["job 27", "Finish"],
+        ["job {{cwd}}", "STREAM_CLOSED None: cut"],
+        ["job {{cwd}}", "Finish"],
         ["BlockStart", "partial", "cancelled"],
     ]
     assert (agent.folder / "ready").exists()
@@ -205,4 +204,4 @@ def test_an_empty_recording_refuses_every_call(kit):
 
     with pytest.raises(UnrecordedCallError, match="none at all") as caught:
         asyncio.run(read())
-    assert isinstance(caught.value, ReplayedProviderError) and Player
+    assert isinstance(caught.value, ReplayedProviderError)

@@ -199,11 +199,13 @@ def test_an_unrecorded_title_call_does_not_take_the_main_answer(kit):
 
 def test_two_drifted_headers_are_told_apart_by_what_was_bound_before(kit):
     plan, build = {"system": ("Plan.",)}, {"system": ("Build.",)}
-    calls = kit.record(*(kit.request(f"u {at}", **header) for at, header in enumerate([plan, build] * 2))).calls
+    texts = ("u first", "u second", "u please do this", "u please do that")
+    asked = [kit.request(text, **header) for text, header in zip(texts, [plan, build] * 2, strict=True)]
+    calls = kit.record(*asked).calls
     player = Player(Recording(tuple(msgspec.structs.replace(call, header="PB"[call.index % 2]) for call in calls)))
     new_plan, new_build = {"system": ("Plan it.",)}, {"system": ("Build it.",)}
-    live = [kit.request("u 0", **new_plan), kit.request("u 1", **new_build)]
-    live += [kit.request("u other", **new_build), kit.request("u another", **new_plan)]
+    live = [kit.request("u first", **new_plan), kit.request("u second", **new_build)]
+    live += [kit.request("u please do it", **new_build), kit.request("u something else", **new_plan)]
     check_bound(player, live, [0, 1, 3, 2])
 
 
@@ -334,3 +336,38 @@ def test_the_same_messages_under_another_header_are_no_new_call(kit):
     """The agent asks again with another parameter: that is neither the recorded next step nor a repeat."""
     player = kit.player(kit.request("u a"), kit.request("u a", "c ls", "t x"))
     check_bound(player, [kit.request("u a"), kit.request("u a", temperature=1)], [0, "none"], left=[1])
+
+
+def test_tools_that_vanish_in_the_middle_are_a_drift(kit):
+    calls = [kit.request("u a"), kit.request("u a", "c ls", "t x")]
+    _, second = check_bound(kit.player(*calls), [calls[0], kit.request("u a", "c ls", "t x", tools=())], [0, 1])
+    assert [(found.kind, found.path) for found in second.differences] == [("removed", "/tools/0")]
+
+
+def test_messages_that_come_again_with_other_ids_are_no_next_step(kit):
+    def asked(id):
+        call = Message(role="assistant", content=(ToolCallBlock(id=id, name="bash", arguments="ls"),))
+        first, _, result = kit.request("u a", "c ls", "t x").messages
+        return msgspec.structs.replace(kit.request(), messages=(first, call, result))
+
+    player = kit.player(kit.request("u a"), asked("1"), kit.request("u a", "c ls", "t x", "c cat", "t y"))
+    check_bound(player, [kit.request("u a"), asked("2"), asked("3")], [0, 1, "none"], left=[2])
+
+
+def test_a_drifted_step_is_the_next_one_and_not_a_later_one_that_is_more_alike(kit):
+    calls = [kit.request(*("u a", "c ls", "t x", "c cat", "t y")[:length]) for length in (1, 3, 5)]
+    check_bound(kit.player(*calls), [calls[0], kit.request("u a", "c ls", "t y")], [0, 1], left=[2])
+
+
+def test_what_grew_out_of_a_twin_may_go_on_from_either(kit):
+    """Only one of two identical conversations goes on, and live it is the one that was opened first."""
+    first = kit.said(kit.request("u a"))
+    player = kit.player(first, first, kit.said(kit.request("u a", "a fine", "u b")))
+    check_bound(player, [kit.request("u a"), kit.request("u a", "a fine", "u b c")], [0, 2], left=[1])
+
+
+def test_a_drifted_opening_that_takes_a_retrys_place_shows_what_changed(kit):
+    asked = kit.request("u count the files")
+    player = kit.player(kit.said(asked, kit.failed), kit.said(asked))
+    _, second = check_bound(player, [asked, kit.request("u count the big files")], [0, 1])
+    assert [(found.kind, found.path) for found in second.differences] == [("changed", "/messages/0/content/0/text")]

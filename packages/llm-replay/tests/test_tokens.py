@@ -39,7 +39,7 @@ def test_what_a_token_stands_for_is_learned_from_the_request():
 
 def test_what_was_learned_first_stays_and_other_texts_teach_nothing():
     tokens = Tokens({})
-    tokens.learn(["id {{a:1}}", "id {{a:1}}", "no {{b:1}}"], ["id x", "id y", "yes z"])
+    tokens.learn(["id {{a:1}} {{a:1}}", "id {{a:1}}", "no {{b:1}}"], ["id x y", "id z", "yes z"])
     assert tokens.lookup("a:1") == "x"
     with pytest.raises(RenderError, match="b:1"):
         tokens.lookup("b:1")

@@ -152,7 +152,9 @@ def _twins(calls: Sequence[RecordedCall], prints: Sequence[Print]) -> list[int]:
     return [first.setdefault(key, at) for at, key in enumerate(keys)]
 
 
-def _nearness(live: Print, recorded: Print) -> tuple[int, bool, bool, int]:
+def _nearness(live: Print, recorded: Print) -> tuple[int, bool, float, bool, int]:
     common = common_front(live.loose, recorded.loose)
     same_end = live.loose[-1:] == recorded.loose[-1:]
-    return common, same_end, live.same_kind(recorded), -abs(len(live.roles) - len(recorded.roles))
+    old, new = recorded.words(0), live.words(0)
+    alike = len(old & new) / (len(old | new) or 1)
+    return common, same_end, alike, live.same_kind(recorded), -abs(len(live.roles) - len(recorded.roles))

@@ -14,6 +14,7 @@ from msgspec import Struct
 from llm_replay.history import Print, agreement, common_front, continues, kept
 
 EQUAL, SAME_MESSAGES, SAME_GROWTH, OTHER_GROWTH, OPENING, SIMILAR = range(1, 7)
+NOTHING_NEW = 7
 
 ALIKE = 0.5
 """The share of common words from which on two openings of different header are taken for the same one."""
@@ -105,17 +106,27 @@ def _rank(live: Print, recorded: Recorded, growths: tuple[Growth, Growth] | None
         return SAME_MESSAGES if _may_drift(live, recorded) else None
     if elsewhere:
         return None
-    if growths is not None and recorded.direct and growths[0].whole is growths[1].whole:
-        grown = recorded.print.loose[growths[0].keep :], live.loose[growths[1].keep :]
-        if grown[0] == grown[1]:
-            return SAME_GROWTH
-        if growths[0].whole and bool(grown[0]) is bool(grown[1]) and live.same_tooling(recorded.print):
-            return OTHER_GROWTH
+    rank = None if growths is None else _rank_of_growth(live, recorded, growths)
+    if rank is not None:
+        return None if rank == NOTHING_NEW else rank
     if not live.same_tooling(recorded.print):
         return None
     if recorded.opening:
         return OPENING
     return SIMILAR if _is_similar(live, recorded, growths) else None
+
+
+def _rank_of_growth(live: Print, recorded: Recorded, growths: tuple[Growth, Growth]) -> int | None:
+    """Return the rank of a request that grew as the recorded one did; ``NOTHING_NEW`` if it did not grow at all."""
+    before, now = growths
+    old, new = recorded.print.loose[before.keep :], live.loose[now.keep :]
+    if now.whole and old and not new:
+        return NOTHING_NEW
+    if before.whole is not now.whole:
+        return None
+    if old == new:
+        return SAME_GROWTH
+    return OTHER_GROWTH if before.whole and live.same_tooling(recorded.print) else None
 
 
 def _may_drift(live: Print, recorded: Recorded) -> bool:

@@ -60,7 +60,7 @@ class Tokens:
     def _taught(self, recorded: str, live: str) -> Iterator[tuple[str, str]]:
         found = _pattern(recorded, self._values).fullmatch(live) if "{{" in recorded else None
         if found is not None:
-            unknown = (token for token in TOKEN.findall(recorded) if token and token not in self._values)
+            unknown = [token for token in TOKEN.findall(recorded) if token and token not in self._values]
             yield from zip(unknown, found.groups(), strict=True)
 
 
