@@ -182,6 +182,10 @@ class Suite:
         (self.turn / name).parent.mkdir(parents=True, exist_ok=True)
         (self.turn / name).write_text(text, encoding="utf-8", newline="")
 
+    def log(self, *answers: str) -> None:
+        """``session.jsonl`` with the rows of these answers."""
+        self.write("session.jsonl", LOG_HEADER + "".join(answers))
+
     def edit(self, name: str, old: str, new: str, times: int = 1) -> None:
         """Replace a text that stands ``times`` times in a file of the scenario."""
         text = (self.turn / name).read_text(encoding="utf-8")

@@ -94,18 +94,21 @@ class ScriptedAgent:
 
     def hear(self, text=None):
         """Take the prompt, or another text, into the history."""
-        prompt = self.request["params"]["prompt"][0]["text"]
-        self.history.append({"role": "user", "content": prompt if text is None else text})
+        prompt = self.request["params"]["prompt"][0]["text"] if text is None else text
+        told = prompt.replace("<date>", time.strftime("%Y-%m-%d", time.gmtime())).replace("<cwd>", str(Path.cwd()))
+        self.history.append({"role": "user", "content": told})
 
     def call(self, changes=None, drop=()):
-        """Ask the model; ``changes`` are laid over the body, ``drop`` are members left out."""
+        """Ask the model; ``changes`` are laid over the body (``system``: the first message), ``drop`` are left out."""
+        changes = dict(changes or {})
+        system = changes.pop("system", SYSTEM)
         body = {
             "model": "fake-model",
             "stream": True,
             "tools": TOOLS,
-            "messages": [{"role": "system", "content": SYSTEM}, *self.history],
+            "messages": [{"role": "system", "content": system}, *self.history],
         }
-        body = {key: value for key, value in (body | (changes or {})).items() if key not in drop}
+        body = {key: value for key, value in (changes | body | changes).items() if key not in drop}
         status, text = self.http("POST", "/chat/completions", json.dumps(body))
         self.answer = read_stream(text) if status == 200 else {"role": "assistant", "content": f"status {status}"}
         if status == 200:
@@ -130,6 +133,10 @@ class ScriptedAgent:
     def forget(self, first, rest=None):
         """Rewrite the history: drop its first messages, and put others in front of what is left."""
         self.history = [*(rest or []), *self.history[first:]]
+
+    def drop_last(self):
+        """Forget the last message, as if the answer had never come."""
+        self.history.pop()
 
     def ask(self, kinds, members=None):
         """Ask for a permission, and wait for the answer."""
@@ -255,6 +262,7 @@ def read_stream(text):
                     call["name"] += piece.get("function", {}).get("name") or ""
                     call["arguments"] += piece.get("function", {}).get("arguments") or ""
     if calls:
+        message["content"] = message["content"] or None
         message["tool_calls"] = [
             {
                 "id": call["id"],
@@ -296,6 +304,7 @@ ACTS = {
     "http": ScriptedAgent.http,
     "results": ScriptedAgent.results,
     "forget": ScriptedAgent.forget,
+    "drop-last": ScriptedAgent.drop_last,
     "ask": ScriptedAgent.ask,
     "ask-client": ScriptedAgent.ask_client,
     "say-outcome": ScriptedAgent.say_outcome,

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from llm_replay import Difference, diff_json, format_difference
+from normalizer import canonical_lines
 
 from session_snapshot.report import Failure, Surface
 
@@ -53,6 +54,29 @@ def row(number: int, line: str) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadLine(f"{number}: not JSON ({error})") from error
+
+
+def keyed_like(expected: str, actual: str) -> str:
+    """``actual`` with the members of its objects in the order they have in ``expected``, as far as those are there.
+
+    The order of members is no content of a request: serialisers change it with their version. Values never change.
+    """
+    try:
+        before, after = rows(expected), rows(actual)
+    except BadLine:
+        return actual
+    after[: len(before)] = [members_like(old, new) for old, new in zip(before, after, strict=False)]
+    return canonical_lines(after)
+
+
+def members_like(old: Any, new: Any) -> Any:
+    """``new`` with its members in the order of ``old``."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*(name for name in old if name in new), *(name for name in new if name not in old)]
+        return {name: members_like(old.get(name), new[name]) for name in names}
+    if isinstance(old, list) and isinstance(new, list):
+        return [*map(members_like, old, new), *new[len(old) :]]
+    return new
 
 
 def headline(name: str, differences: Sequence[Difference]) -> str:

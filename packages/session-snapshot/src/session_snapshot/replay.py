@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from llm_replay import Player, RecordedCall, Recording, Repeated, Unrecorded, format_difference
 
-from session_snapshot.compare import compare_lines, compare_trees
+from session_snapshot.compare import compare_lines, compare_trees, keyed_like
 from session_snapshot.drive import Driver
 from session_snapshot.errors import FixtureError
 from session_snapshot.evidence import intent_breaches
@@ -77,7 +77,10 @@ def verdict(
     yield from headers(surfaces)
     for surface, name, expected in committed.surfaces(surfaces.files):
         path = f"{short(loaded.place.folder)}/{name}"
-        yield from compare_lines(surface, path, expected, surfaces.files.get(name, ""))
+        actual = surfaces.files.get(name, "")
+        if surface == "requests" and expected:
+            actual = keyed_like(expected, actual)
+        yield from compare_lines(surface, path, expected, actual)
     yield from workspace(loaded, capture)
     yield from wire(loaded, capture)
     yield from unconsumed(model.player.unconsumed())

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from llm_dialects.chunks import to_json
 from llm_dialects.entries import Chunks
+from llm_dialects.lineage import common_prefix, strip_volatile
 from llm_replay import (
     Event,
     Header,
@@ -238,13 +239,13 @@ def sent_calls(calls: Sequence[LiveCall]) -> list[SentCall]:
     """Live calls as the wire invariants look at them."""
     places = live_lineage(calls)
     return [
-        SentCall(call.number, place.lane, place.parent, kept_messages(calls, place), call.request, call.body)
+        SentCall(call.number, place.lane, place.parent, kept_messages(calls, call, place), call.request, call.body)
         for call, place in zip(calls, places, strict=True)
     ]
 
 
-def kept_messages(calls: Sequence[LiveCall], place: Lineage) -> int:
-    """How many of the parent's messages stand at the front of a request."""
+def kept_messages(calls: Sequence[LiveCall], call: LiveCall, place: Lineage) -> int:
+    """How many of the parent's messages stand unchanged, but for signatures, at the front of a request."""
     if place.parent is None:
         return 0
-    return len(calls[place.parent].request.messages) if place.keep is None else place.keep
+    return common_prefix(strip_volatile(calls[place.parent].request), strip_volatile(call.request))
