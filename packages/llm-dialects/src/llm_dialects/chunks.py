@@ -6,6 +6,7 @@ are kept in ``extra`` and written back, so that reading and writing a chunk lose
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -170,24 +171,30 @@ R = TypeVar("R", bound=Record)
 def keep_extra(record: R, source: Mapping[str, Json]) -> R:
     """Return ``record`` with those members of ``source`` in ``extra`` that its type does not name, all the way down."""
     changes: dict[str, Any] = {}
-    for field in msgspec.structs.fields(record):
+    for field in fields_of(type(record)):
         inner = getattr(record, field.name)
         if isinstance(inner, Record):
             kept = keep_extra(inner, source[field.encode_name])
             if kept is not inner:
                 changes[field.name] = kept
-    known = {field.encode_name for field in msgspec.structs.fields(record)} | {record.__struct_config__.tag_field}
+    known = {field.encode_name for field in fields_of(type(record))} | {record.__struct_config__.tag_field}
     extra = {key: value for key, value in source.items() if key not in known}
     if extra:
         changes["extra"] = extra
     return msgspec.structs.replace(record, **changes) if changes else record
 
 
+@cache
+def fields_of(kind: type[Record]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a record's type; looking them up anew costs more than everything else about a chunk."""
+    return msgspec.structs.fields(kind)
+
+
 def to_json(record: Record) -> dict[str, Json]:
     """Return the JSON object of a chunk, block, usage or other record; the inverse of ``*_from_json``."""
     tag = record.__struct_config__
     result: dict[str, Json] = {tag.tag_field: tag.tag} if tag.tag_field else {}
-    for field in msgspec.structs.fields(record):
+    for field in fields_of(type(record)):
         value = getattr(record, field.name)
         if field.name != "extra" and value is not UNSET and value != field.default:
             result[field.encode_name] = plain(value)
