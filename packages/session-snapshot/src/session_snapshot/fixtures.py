@@ -39,13 +39,18 @@ class Pin(Struct, frozen=True):
 
 
 class Committed(Struct, frozen=True):
-    """What a replay is held against. ``texts`` are the machine-written files by name."""
+    """What a replay is held against. ``texts`` are the machine-written files by name, those of ``folder``.
+
+    ``own_log``: the agent writes the session log itself. ``wire``: requests are seen, and so compared.
+    """
 
     recording: Recording
     texts: Mapping[str, str]
     pins: Mapping[str, Pin]
     provenance: Provenance | None
     own_log: bool
+    folder: Path = Path()
+    wire: bool = True
 
     def surfaces(self, actual: Mapping[str, str]) -> Iterator[tuple[Surface, str, str | None]]:
         """``(surface, file name, expected text)`` of everything compared line by line, on either side."""
@@ -53,7 +58,7 @@ class Committed(Struct, frozen=True):
         if self.own_log:
             logs = sorted(name for name in actual.keys() | self.texts.keys() if is_log(name))
             yield from (("session", name, self.texts.get(name)) for name in logs)
-        if REQUESTS in actual or REQUESTS in self.texts:
+        if self.wire and (REQUESTS in actual or REQUESTS in self.texts):
             yield "requests", REQUESTS, self.texts.get(REQUESTS, "")
 
 
@@ -87,6 +92,8 @@ def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
         pins=pins,
         provenance=read_provenance(folder, f"{short(folder)}/{PROVENANCE}"),
         own_log=loaded.agent.persistence.format == "session-snapshot",
+        folder=folder,
+        wire=loaded.scenario.seam == "wire",
     )
 
 

@@ -29,12 +29,13 @@ from session_snapshot.provenance import format_provenance, make_provenance
 from session_snapshot.recorder import RecordModel
 from session_snapshot.replay import agent_failures, replay_loaded
 from session_snapshot.report import Report, format_report
-from session_snapshot.run import DUMMY_KEY, Capture, run_scenario
+from session_snapshot.run import Capture, run_scenario
 from session_snapshot.runroot import run_root
 from session_snapshot.sandbox import Sandbox, remove_tree
 from session_snapshot.secrets import find_key
 from session_snapshot.staging import recover, staging_root, swap
 from session_snapshot.suites import Loaded, Place, load, read
+from session_snapshot.told import DUMMY_KEY
 
 Say = Callable[[str], None]
 

@@ -123,8 +123,12 @@ def pin_of(one: Refreshed) -> dict[str, bytes]:
     header = one.loaded.scenario.header
     if not header.pin or not one.capture.calls:
         return {}
-    live = surfaces_again(one.loaded, one.committed, one.capture).headers[0]
-    return {SYSTEM_FILE: format_system(live.system).encode(), TOOLS_FILE: format_tools(live.tools).encode()}
+    live = surfaces_again(one.loaded, one.committed, one.capture).headers[:1]
+    return {
+        name: text.encode()
+        for header in live
+        for name, text in ((SYSTEM_FILE, format_system(header.system)), (TOOLS_FILE, format_tools(header.tools)))
+    }
 
 
 def new_provenance(one: Refreshed, files: dict[str, bytes]) -> Provenance:

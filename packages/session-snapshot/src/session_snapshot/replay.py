@@ -4,9 +4,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from llm_replay import Player, RecordedCall, Recording, Repeated, Unrecorded, format_difference
+from msgspec import Struct
 
+from session_snapshot import adapter
 from session_snapshot.compare import compare_lines, compare_trees, keyed_like
 from session_snapshot.drive import Driver
 from session_snapshot.errors import FixtureError
@@ -18,12 +21,13 @@ from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.provenance import pace_of
 from session_snapshot.report import Failure, Report
-from session_snapshot.run import Capture, install_root, run_scenario
+from session_snapshot.run import Capture, MakeExtra, nothing_extra, run_scenario
 from session_snapshot.sandbox import Sandbox, capture_tree, remove_tree
 from session_snapshot.scenario import Scenario
 from session_snapshot.suites import Loaded, Place, load, short
 from session_snapshot.surfaces import Surfaces, place_live, sent_calls, surfaces_of
 from session_snapshot.tokens import LiveTokens
+from session_snapshot.told import Extra, install_root
 
 ACTUAL = ".snapshot-actual"
 
@@ -44,6 +48,25 @@ async def replay_scenario(place: Place, base: Path) -> Report:
 
 async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tuple[Report, Capture]:
     """Replay what was loaded; the report, and the raw capture for whoever records."""
+    replay = on_the_wire if committed.wire else in_the_agent
+    capture, account = await replay(loaded, committed, base)
+    surfaces = surfaces_again(loaded, committed, capture)
+    failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, account)]
+    stderr = capture.stderr if failures else ""
+    return Report(loaded.place.full_name, failures, surfaces.files, stderr), capture
+
+
+class Calls(Struct, frozen=True):
+    """What is wrong about model calls: those nobody recorded, and recorded ones nobody made."""
+
+    strange: Sequence[Failure]
+    missing: Sequence[Failure]
+
+
+async def on_the_wire(
+    loaded: Loaded, committed: Committed, base: Path, make_extra: MakeExtra = nothing_extra
+) -> tuple[Capture, Calls]:
+    """Run with the recording served over HTTP."""
     models: list[ReplayModel] = []
 
     def make_model(box: Sandbox, driver: Driver) -> ReplayModel:
@@ -55,24 +78,39 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
         )
         return models[0]
 
-    capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance))
-    surfaces = surfaces_again(loaded, committed, capture)
-    failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, models[0])]
-    stderr = capture.stderr if failures else ""
-    return Report(loaded.place.full_name, failures, surfaces.files, stderr), capture
+    capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance), make_extra)
+    return capture, Calls([*unrecorded(models[0])], [*unconsumed(models[0].player.unconsumed())])
+
+
+async def in_the_agent(loaded: Loaded, committed: Committed, base: Path) -> tuple[Capture, Calls]:
+    """Run with the recording told again in the agent's own process; a call on the wire is one nobody recorded."""
+
+    def make_extra(box: Sandbox) -> Extra:
+        return adapter.prepare(loaded, committed.folder, box, fixed_tokens(box, install_root(loaded)))
+
+    nothing = msgspec.structs.replace(committed, recording=Recording(()))
+    capture, wire = await on_the_wire(loaded, nothing, base, make_extra)
+    account = adapter.read_account(capture.account)
+    if isinstance(account, Failure):
+        return capture, Calls([*wire.strange, account], [])
+    calls = adapter.calls_of(account, committed.recording.calls)
+    told = msgspec.structs.replace(capture, calls=calls)
+    return told, Calls([*wire.strange, *adapter.strange(account)], [*adapter.missing(account)])
 
 
 def surfaces_again(loaded: Loaded, committed: Committed, capture: Capture) -> Surfaces:
     """The surfaces of a replay's capture."""
+    if not committed.wire:
+        return surfaces_of(loaded, capture, [], committed.pins, [pin.header for pin in committed.pins.values()])
     placed = place_live(capture.calls, committed.recording.calls)
     return surfaces_of(loaded, capture, placed, committed.pins)
 
 
 def verdict(
-    loaded: Loaded, committed: Committed, capture: Capture, surfaces: Surfaces, model: ReplayModel
+    loaded: Loaded, committed: Committed, capture: Capture, surfaces: Surfaces, calls: Calls
 ) -> Iterable[Failure]:
     """Every failure of a run that came to its end, the most telling first."""
-    yield from unrecorded(model)
+    yield from calls.strange
     yield from intent(loaded, capture)
     yield from headers(surfaces)
     for surface, name, expected in committed.surfaces(surfaces.files):
@@ -82,8 +120,9 @@ def verdict(
             actual = keyed_like(expected, actual)
         yield from compare_lines(surface, path, expected, actual)
     yield from workspace(loaded, capture)
-    yield from wire(loaded, capture)
-    yield from unconsumed(model.player.unconsumed())
+    if committed.wire:
+        yield from wire(loaded, capture)
+    yield from calls.missing
     yield from missed_waits(capture)
 
 

@@ -1,9 +1,7 @@
 """One run of an agent through a script, whatever answers its model calls: the list of verbs, and what they brought
 in."""
 
-import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +12,7 @@ from llm_mock_server.server import MockServer, serve
 from llm_replay import SessionLog
 from msgspec import Struct
 
-from session_snapshot.agent import Agent, render
+from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.drive import Driver
 from session_snapshot.errors import AgentError, FixtureError
@@ -24,14 +22,12 @@ from session_snapshot.leftovers import Leftovers
 from session_snapshot.pacing import Pace
 from session_snapshot.process import AgentProcess, boot
 from session_snapshot.runroot import PIDS
-from session_snapshot.sandbox import Sandbox, Tree, capture_tree, environment, make_sandbox, remove_tree
+from session_snapshot.sandbox import Sandbox, Tree, capture_tree, make_sandbox, remove_tree
 from session_snapshot.steps import SCRIPT, step_line
 from session_snapshot.strict import line_of
 from session_snapshot.suites import Loaded, read
+from session_snapshot.told import Extra, Told, tell
 from session_snapshot.waiting import Changes, run_deadline
-
-DUMMY_KEY = "sk-dummy-0000000000000000"
-"""The key every agent gets: no provider knows it."""
 
 NOT_FOUND = 404
 
@@ -49,7 +45,10 @@ class ModelSide(Protocol):
 
 
 class Capture(Struct, frozen=True):
-    """All that came out of one run, raw. ``before`` and ``after`` are the tree under cwd."""
+    """All that came out of one run, raw. ``before`` and ``after`` are the tree under cwd.
+
+    ``account`` is what an agent that replays in its own process wrote of it (:mod:`session_snapshot.adapter`).
+    """
 
     box: Sandbox
     port: int
@@ -67,6 +66,7 @@ class Capture(Struct, frozen=True):
     faults: list[Fault]
     notes: list[str]
     environment: dict[str, str]
+    account: bytes | None = None
 
     @property
     def agent_info(self) -> dict[str, Any]:
@@ -79,20 +79,28 @@ class Capture(Struct, frozen=True):
 
 
 MakeModel = Callable[[Sandbox, "Driver"], ModelSide]
+MakeExtra = Callable[[Sandbox], Extra]
 
 
-async def run_scenario(loaded: Loaded, base: Path, make_model: MakeModel, pace: Pace) -> Capture:
+def nothing_extra(_box: Sandbox) -> Extra:
+    """What is added where the model is on the wire."""
+    return Extra()
+
+
+async def run_scenario(
+    loaded: Loaded, base: Path, make_model: MakeModel, pace: Pace, make_extra: MakeExtra = nothing_extra
+) -> Capture:
     """Boot the agent in a fresh sandbox under ``base``, drive the script, stop it, collect all, wipe the sandbox."""
     scenario, agent = loaded.scenario, loaded.agent
     box = make_sandbox(base, scenario.workspace.parent == "home", loaded.place.folder / "workspace")
     try:
-        return await in_sandbox(loaded, agent, box, base / PIDS, make_model, pace)
+        return await in_sandbox(loaded, agent, box, base / PIDS, make_model, pace, make_extra(box))
     finally:
         remove_tree(box.root)
 
 
 async def in_sandbox(
-    loaded: Loaded, agent: Agent, box: Sandbox, pids: Path, make_model: MakeModel, pace: Pace
+    loaded: Loaded, agent: Agent, box: Sandbox, pids: Path, make_model: MakeModel, pace: Pace, extra: Extra
 ) -> Capture:
     """The run itself."""
     changes = Changes()
@@ -106,8 +114,8 @@ async def in_sandbox(
         model = make_model(box, driver)
         server = await stack.enter_async_context(serve(model, on_change=changes.ring))
         servers.append(server)
-        env = agent_environment(loaded, box, server)
-        faults = await drive(loaded, driver, env, leftovers)
+        told = tell(loaded, box, server, extra)
+        faults = await drive(loaded, driver, told, leftovers)
         await server.aclose()
     process = driver.connection.process
     return Capture(
@@ -126,7 +134,8 @@ async def in_sandbox(
         stdout=bytes(process.raw) if process else b"",
         faults=[*server_faults(server), *faults],
         notes=driver.notes,
-        environment=env,
+        environment=told.environment,
+        account=extra.account.read_bytes() if extra.account is not None and extra.account.is_file() else None,
     )
 
 
@@ -135,14 +144,13 @@ def in_flight(servers: list[MockServer]) -> int:
     return servers[0].in_flight if servers else 0
 
 
-async def drive(loaded: Loaded, driver: Driver, env: Mapping[str, str], leftovers: Leftovers) -> list[Fault]:
+async def drive(loaded: Loaded, driver: Driver, told: Told, leftovers: Leftovers) -> list[Fault]:
     """Boot, perform the steps, stop; every fault of the agent and of its script. Nothing of it is left running."""
     agent, limits = loaded.agent, loaded.scenario.limits
     faults: list[Fault] = []
 
     async def start() -> AgentProcess:
-        values = placeholders(driver.cwd, env)
-        return await boot([render(part, values, "agent.toml") for part in agent.command], driver.cwd, env, leftovers)
+        return await boot(told.command(), driver.cwd, told.environment, leftovers)
 
     try:
         driver.connection.attach(await start())
@@ -223,64 +231,3 @@ def harvest(agent: Agent, box: Sandbox, driver: Driver, faults: list[Fault]) -> 
     except AgentError as error:
         faults.append(error)
         return []
-
-
-# ── what the agent is told ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def agent_environment(loaded: Loaded, box: Sandbox, server: MockServer) -> dict[str, str]:
-    """The agent's environment, and its config files rendered into the sandboxed home."""
-    agent = loaded.agent
-    values = {
-        "cwd": str(box.cwd),
-        "home": str(box.home),
-        "tmp": str(box.tmp),
-        "agent": str(install_root(loaded)),
-        "origin": server.url,
-        "key": DUMMY_KEY,
-    }
-    if agent.model is not None:
-        values["baseUrl"] = server.base_url(agent.model.dialect)
-        write_config(loaded, box, values)
-    extra = {name: render(text, values, "agent.toml") for name, text in (agent.env | loaded.scenario.env).items()}
-    return environment(box, program_folders(loaded), model_variables(agent, values) | extra)
-
-
-def model_variables(agent: Agent, values: Mapping[str, str]) -> dict[str, str]:
-    """The variables that tell the agent where its model is."""
-    model = agent.model
-    if model is None:
-        return {}
-    pairs = ((model.base_url_env, values["baseUrl"]), (model.key_env, DUMMY_KEY), (model.name_env, model.name))
-    return {name: value for name, value in pairs if name}
-
-
-def write_config(loaded: Loaded, box: Sandbox, values: Mapping[str, str]) -> None:
-    """Render ``[[model.files]]`` into the sandboxed home."""
-    assert loaded.agent.model is not None
-    for file in loaded.agent.model.files:
-        path = box.home / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(file.text, values, "agent.toml"), encoding="utf-8", newline="")
-
-
-def placeholders(cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """What the placeholders in ``command`` stand for."""
-    return {"cwd": str(cwd), "home": env["HOME"], "tmp": env["TMPDIR"]}
-
-
-def install_root(loaded: Loaded) -> Path:
-    """Where the agent is installed: its own environment, or the one this process runs in."""
-    if loaded.agent.install.kind == "uv":
-        return agents_home(loaded) / loaded.place.suite
-    return Path(sys.prefix)
-
-
-def agents_home(loaded: Loaded) -> Path:
-    """The folder of the environments of third-party agents, beside ``snapshots/``."""
-    return loaded.place.suite_folder.resolve().parent.parent / ".agents"
-
-
-def program_folders(loaded: Loaded) -> list[Path]:
-    """Where the agent's programs are."""
-    return [install_root(loaded) / ("Scripts" if os.name == "nt" else "bin")]

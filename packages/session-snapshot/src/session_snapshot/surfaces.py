@@ -31,8 +31,9 @@ from session_snapshot.harvest import log_names
 from session_snapshot.headers import format_system, header_of
 from session_snapshot.invariants import SentCall
 from session_snapshot.known import context_of, ordering_of
-from session_snapshot.run import Capture, install_root
+from session_snapshot.run import Capture
 from session_snapshot.suites import Loaded
+from session_snapshot.told import install_root
 
 PLACEHOLDER_SYSTEM, PLACEHOLDER_TOOLS = "{{system}}", "{{tools}}"
 
@@ -63,8 +64,17 @@ class Surfaces(Struct, frozen=True):
     drifts: list[Drift]
 
 
-def surfaces_of(loaded: Loaded, capture: Capture, placed: Sequence[Placed], pins: Mapping[str, Pin]) -> Surfaces:
-    """All surfaces of one run, normalised together so that one value has one token everywhere."""
+def surfaces_of(
+    loaded: Loaded,
+    capture: Capture,
+    placed: Sequence[Placed],
+    pins: Mapping[str, Pin],
+    unseen: Sequence[Header] = (),
+) -> Surfaces:
+    """All surfaces of one run, normalised together so that one value has one token everywhere.
+
+    ``unseen`` are headers that the run's log may tell of although no call on the wire had them.
+    """
     raw_headers = distinct_headers(placed)
     labels = {key_of(header): f"header {number}" for number, header in enumerate(raw_headers)}
     rows = rows_of(placed, labels)
@@ -80,7 +90,7 @@ def surfaces_of(loaded: Loaded, capture: Capture, placed: Sequence[Placed], pins
     by_label = dict(zip(labels.values(), classes, strict=True))
     files = {STDOUT: canonical_lines(stdout.values)}
     for log, document in zip(capture.logs, logs, strict=True):
-        files[document.name] = fixture_text(log, document, headers)
+        files[document.name] = fixture_text(log, document, [*headers, *unseen])
     if placed:
         named = [value | {"header": by_label[value["header"]]} for value in requests.values]
         files[REQUESTS] = canonical_lines(named)

@@ -27,7 +27,7 @@ class LiveTokens:
         """``value`` with every token in every string replaced, and literal braces restored."""
         match value:
             case str() if key in JSON_TEXT:
-                return substitute(value, lambda name: json.dumps(self.value_of(name))[1:-1])
+                return substitute(value, lambda name: json_text(self.value_of(name)))
             case str():
                 return substitute(value, self.value_of)
             case dict():
@@ -55,3 +55,8 @@ class LiveTokens:
             None,
             "record the scenario again",
         )
+
+
+def json_text(text: str) -> str:
+    """A text as it stands inside a JSON string."""
+    return json.dumps(text)[1:-1]
