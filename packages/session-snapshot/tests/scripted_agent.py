@@ -25,6 +25,7 @@ class ScriptedAgent:
         self.counts = {}
         self.request = {}
         self.history = []
+        self.histories = {}
         self.answer = {"role": "assistant", "content": ""}
         self.session = ""
         self.outcome = {}
@@ -37,14 +38,17 @@ class ScriptedAgent:
     def run(self):
         self.perform("start", [])
         while (line := self.next_line()) is not None:
-            try:
-                self.request = json.loads(line)
-            except ValueError:
-                self.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}})
-                continue
-            method = self.request.get("method", "")
-            self.perform(method, DEFAULTS.get(method, [["refuse"]]))
+            self.handle(line)
         self.perform("eof", [])
+
+    def handle(self, line):
+        try:
+            self.request = json.loads(line)
+        except ValueError:
+            self.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}})
+            return
+        method = self.request.get("method", "")
+        self.perform(method, DEFAULTS.get(method, [["refuse"]]))
 
     def next_line(self):
         if self.early:
@@ -75,7 +79,7 @@ class ScriptedAgent:
 
     def open(self):
         self.session = os.urandom(16).hex()
-        self.history = []
+        self.history = self.histories.setdefault(self.session, [])
         self.respond({"sessionId": self.session})
 
     def update(self, kind, members):
@@ -93,7 +97,9 @@ class ScriptedAgent:
         self.update("agent_message_chunk", {"content": content})
 
     def hear(self, text=None):
-        """Take the prompt, or another text, into the history."""
+        """Take the prompt, or another text, into its session's history."""
+        self.session = self.request["params"]["sessionId"]
+        self.history = self.histories.setdefault(self.session, [])
         prompt = self.request["params"]["prompt"][0]["text"] if text is None else text
         told = prompt.replace("<date>", time.strftime("%Y-%m-%d", time.gmtime())).replace("<cwd>", str(Path.cwd()))
         self.history.append({"role": "user", "content": told})
@@ -132,7 +138,7 @@ class ScriptedAgent:
 
     def forget(self, first, rest=None):
         """Rewrite the history: drop its first messages, and put others in front of what is left."""
-        self.history = [*(rest or []), *self.history[first:]]
+        self.history[:] = [*(rest or []), *self.history[first:]]
 
     def drop_last(self):
         """Forget the last message, as if the answer had never come."""
@@ -202,10 +208,14 @@ class ScriptedAgent:
     def deaf(self):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    def linger(self, seconds):
-        """Go on once the client has sent something, else after so long: a client that waits is told from one that does
-        not."""
-        select.select([sys.stdin.buffer], [], [], seconds)
+    def late(self, kind, members, seconds):
+        """An update so much later; a client that goes on meanwhile is served first, so that one that does not wait for
+        the update gets it in the wrong place."""
+        session = self.session
+        if select.select([sys.stdin.buffer], [], [], seconds)[0] and (line := self.next_line()) is not None:
+            self.handle(line)
+        self.request = {"params": {"sessionId": session}}
+        self.update(kind, members)
 
     def close_stdout(self):
         os.close(1)
@@ -318,7 +328,7 @@ ACTS = {
     "die": ScriptedAgent.die,
     "hang": ScriptedAgent.hang,
     "deaf": ScriptedAgent.deaf,
-    "linger": ScriptedAgent.linger,
+    "late": ScriptedAgent.late,
     "close-stdout": ScriptedAgent.close_stdout,
     "spawn": ScriptedAgent.spawn,
     "mark": ScriptedAgent.mark,
