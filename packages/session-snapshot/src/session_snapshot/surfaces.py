@@ -47,13 +47,17 @@ class Drift(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """A live call with its place in the tree: which call it is, its lane, its parent, and what answers it."""
+    """A live call with its place in the tree: which call it is, its lane, its parent, and what answers it.
+
+    ``above`` is the nearest call above it that was made: the parent, unless that is a recorded one nobody asked for.
+    """
 
     call: LiveCall
     index: int
     lane: int
     parent: int | None
     source: str
+    above: int | None
 
 
 class Surfaces(Struct, frozen=True):
@@ -139,7 +143,9 @@ def fixture_text(log: SessionLog, document: Document, headers: Sequence[Header])
 
 def without_header(data: dict[str, Any], headers: Sequence[Header]) -> dict[str, Any]:
     """A ``request/header`` with what the wire's headers hold in placeholders; what they do not hold stays visible."""
-    header = dict(data.get("header") or {})
+    if not isinstance(data.get("header"), dict):
+        return data
+    header = dict(data["header"])
     if header.get("system") in [text for known in headers for text in (*known.system, "\n\n".join(known.system))]:
         header["system"] = PLACEHOLDER_SYSTEM
     if header.get("tools") in [[to_json(tool) for tool in known.tools] for known in headers]:
@@ -153,8 +159,15 @@ def without_header(data: dict[str, Any], headers: Sequence[Header]) -> dict[str,
 def place_live(calls: Sequence[LiveCall], recorded: Sequence[RecordedCall]) -> list[Placed]:
     """The live calls of a replay in recorded order, each in the place of the call it was bound to."""
     bound = {call.recorded: call for call in calls if call.recorded is not None}
+    parents = {known.index: known.parent for known in recorded}
+
+    def made(index: int | None) -> int | None:
+        while index is not None and index not in bound:
+            index = parents[index]
+        return index
+
     return [
-        Placed(bound[known.index], known.index, known.lane, known.parent, known.source)
+        Placed(bound[known.index], known.index, known.lane, known.parent, known.source, made(known.parent))
         for known in recorded
         if known.index in bound
     ]
@@ -164,7 +177,7 @@ def place_new(calls: Sequence[LiveCall], sources: Sequence[str]) -> list[Placed]
     """The calls of a recording, placed by the function that replay binds with."""
     places = live_lineage(calls)
     return [
-        Placed(call, index, place.lane, place.parent, source)
+        Placed(call, index, place.lane, place.parent, source, place.parent)
         for index, (call, place, source) in enumerate(zip(calls, places, sources, strict=True))
     ]
 
@@ -175,20 +188,19 @@ def live_lineage(calls: Sequence[LiveCall]) -> tuple[Lineage, ...]:
 
 
 def rows_of(placed: Sequence[Placed], labels: Mapping[bytes, str]) -> list[RequestRow]:
-    """Rows of raw requests; ``header`` is a label until the class is known.
-
-    A recorded call that was never made leaves a gap: its children are then told against their nearest ancestor.
-    """
+    """Rows of raw requests; ``header`` is a label until the class is known."""
     position = {place.index: at for at, place in enumerate(placed)}
-    parents = {place.index: place.parent for place in placed}
-    calls = []
-    for at, place in enumerate(placed):
-        parent = place.parent
-        while parent is not None and parent not in position:
-            parent = parents.get(parent)
-        entry = place.call.entry or Chunks(chunks=())
-        above = None if parent is None else position[parent]
-        calls.append(RecordedCall(at, place.lane, above, place.call.request, entry, place.source))
+    calls = [
+        RecordedCall(
+            at,
+            place.lane,
+            None if place.above is None else position[place.above],
+            place.call.request,
+            place.call.entry or Chunks(chunks=()),
+            place.source,
+        )
+        for at, place in enumerate(placed)
+    ]
     rows = requests_to_rows(calls, lambda header: labels[key_of(header)])
     return [
         msgspec.structs.replace(row, call=place.index, parent=place.parent)

@@ -1,0 +1,145 @@
+"""What a recording writes: which entry answers which call, the override, the pin, a log made from the wire."""
+
+import json
+from pathlib import Path
+
+import pytest
+from llm_dialects.chunks import BlockEnd, Finish, FinishReason, TextBlock
+from llm_dialects.entries import Chunks, Hang, Throw
+from llm_dialects.requests import Request
+from llm_replay import Header, Unfinished, parse_override
+from session_snapshot.agent import Agent
+from session_snapshot.calls import LiveCall
+from session_snapshot.errors import FixtureError
+from session_snapshot.fixtures import OVERRIDE, Pin
+from session_snapshot.newfixtures import override_file, pin_files, take, tells_of, wire_rows
+from session_snapshot.scenario import Expect, Scenario
+from session_snapshot.scenario import Header as HeaderClass
+from session_snapshot.steps import Kill, Script
+from session_snapshot.suites import Loaded, Place
+from session_snapshot.surfaces import Placed, Surfaces
+
+REQUEST = Request(system=(), tools=(), messages=(), params={"model": "m"})
+THROW = Throw(chunks=(), message="no", code="AUTH")
+
+
+def loaded(**keys: object) -> Loaded:
+    scenario = Scenario("d", "live", expect=Expect(model_calls=0), **keys)
+    return Loaded(Place("s", "a", Path("s/a")), Agent(["x"]), scenario, Script([Kill()]))
+
+
+def answer(text: str) -> Chunks:
+    return Chunks(chunks=(BlockEnd(index=0, block=TextBlock(text=text)), Finish(reason=FinishReason(kind="stop"))))
+
+
+def call(entry: object) -> LiveCall:
+    return LiveCall(0, REQUEST, b"", None, entry)
+
+
+def test_entries_are_taken_by_what_they_say() -> None:
+    left = [("a#0", answer("one")), ("a#1", answer("two")), ("a#2", answer("one"))]
+    assert [take(left, call(answer(text)), 0) for text in ("two", "one", "one")] == ["a#1", "a#0", "a#2"]
+    assert left == []
+
+
+def test_a_failure_the_log_does_not_tell_of_is_answered_by_the_override() -> None:
+    left = [("a#0", answer("one"))]
+    assert take(left, call(THROW), 3) == f"{OVERRIDE}#3"
+    assert len(left) == 1
+
+
+def test_an_answer_the_log_does_not_hold() -> None:
+    with pytest.raises(FixtureError, match="the agent's log does not hold the answer of model call 2"):
+        take([("a#0", answer("one"))], call(answer("two")), 2)
+
+
+@pytest.mark.parametrize(
+    ("taken", "about"), [(answer("one"), True), (answer("two"), False), (THROW, False), (Hang(), False), (None, False)]
+)
+def test_what_tells_of_what(taken: object, about: bool) -> None:
+    assert tells_of(answer("one"), taken) is about
+
+
+def test_a_call_the_log_does_not_finish_is_any_that_failed() -> None:
+    unfinished = Unfinished((), "turn 1", "session.jsonl", 3)
+    assert [tells_of(unfinished, one) for one in (THROW, Hang(), None, answer("one"))] == [True, True, True, False]
+
+
+def placed(*lanes_and_entries: tuple[int, object]) -> list[Placed]:
+    return [Placed(call(entry), at, lane, None, "", None) for at, (lane, entry) in enumerate(lanes_and_entries)]
+
+
+def test_failures_and_silences_become_patches_counted_by_lane() -> None:
+    calls = placed((0, answer("a")), (1, THROW), (0, Hang()), (1, answer("b")), (1, Hang()))
+    (text,) = override_file(loaded(overridden=True), calls).values()
+    assert json.loads(text) == {
+        "patches": [
+            {"at": 0, "entry": {"kind": "throw", "chunks": [], "message": "no", "code": "AUTH"}, "lane": 1},
+            {"at": 1, "entry": {"kind": "hang"}},
+            {"at": 2, "entry": {"kind": "hang"}, "lane": 1},
+        ]
+    }
+    assert parse_override(text, OVERRIDE)
+    assert len(text.splitlines()) == 7
+
+
+def test_no_patches_no_file() -> None:
+    assert override_file(loaded(), placed((0, answer("a")), (0, None))) == {}
+
+
+@pytest.mark.parametrize(
+    ("declared", "entry", "said"),
+    [
+        (False, THROW, "the run holds a failure or a silence that a log cannot hold\nmend: set overridden = true"),
+        (True, answer("a"), "the run holds nothing that needs an override\nmend: set overridden = false"),
+    ],
+)
+def test_an_override_must_be_declared(declared: bool, entry: object, said: str) -> None:
+    with pytest.raises(FixtureError) as caught:
+        override_file(loaded(overridden=declared), placed((0, entry)))
+    assert f"s/a/scenario.toml: {said}" in str(caught.value)
+
+
+ONE, TWO = Header(("one",), ()), Header(("two",), ())
+PINS = {"default": Pin("default", ONE, "p/header.system.md")}
+
+
+def surfaces(*headers: Header) -> Surfaces:
+    return Surfaces({}, list(headers), [])
+
+
+@pytest.mark.parametrize(
+    ("header", "found", "files"),
+    [
+        (HeaderClass("default"), [ONE], {}),
+        (HeaderClass("default"), [], {}),
+        (HeaderClass("own", pin=True), [ONE, TWO], {"header.system.md": "two\n", "header.tools.json": "[]\n"}),
+    ],
+)
+def test_the_pin(header: HeaderClass, found: list[Header], files: dict[str, str]) -> None:
+    assert pin_files(loaded(header=header), surfaces(*found), PINS) == files
+
+
+@pytest.mark.parametrize(
+    ("header", "found", "said"),
+    [
+        (HeaderClass("default"), [TWO], "its header is not as p/header.system.md pins class 'default'"),
+        (HeaderClass("new"), [TWO], "no scenario of the suite pins header class 'new'"),
+        (HeaderClass("own", pin=True), [ONE], "the run has 0 headers that nobody else pins"),
+        (HeaderClass("own", pin=True), [TWO, Header(("three",), ())], "the run has 2 headers that nobody else pins"),
+    ],
+)
+def test_a_header_that_is_nobodys(header: HeaderClass, found: list[Header], said: str) -> None:
+    with pytest.raises(FixtureError) as caught:
+        pin_files(loaded(header=header), surfaces(*found), PINS)
+    assert said in str(caught.value)
+
+
+def test_rows_of_the_wire() -> None:
+    rows = wire_rows(4, call(answer("hi")))
+    assert [kind for kind, _ in rows] == ["llm/call", "assistant/chunk", "assistant/chunk"]
+    assert rows[0][1] == {"call": 4, "model": "m"}
+    assert rows[1][1] == {
+        "call": 4, "chunk": {"type": "block-end", "index": 0, "block": {"type": "text", "text": "hi"}},
+    }  # fmt: skip
+    assert wire_rows(0, call(THROW)) == [("llm/call", {"call": 0, "model": "m"})]
