@@ -4,11 +4,11 @@ import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from session_snapshot.schema import DIALECT, SCHEMAS, plain, schema_files, schema_of
-from session_snapshot.steps import STEPS
+from session_snapshot.steps import Step
 from session_snapshot.strict import structs_of
 
 ROOT = Path(__file__).parents[3]
@@ -133,7 +133,7 @@ def test_every_op_is_explained_to_editors() -> None:
     schema = schema_of(SCHEMAS["input"])
     steps = [part for part in schema["$defs"].values() if "op" in part["properties"]]
     described = {tuple(part["properties"]["op"]["enum"]): part["description"] for part in steps}
-    assert {op for (op,) in described} == set(STEPS)
+    assert {op for (op,) in described} == {kind.__struct_config__.tag for kind in get_args(Step)}
     assert described["prompt",].startswith("Send a text prompt")
 
 

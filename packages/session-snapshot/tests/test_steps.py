@@ -1,11 +1,12 @@
 """``input.json``: every op by its name, every mistake by its line."""
 
 import json
+from typing import get_args
 
 import msgspec
 import pytest
 from session_snapshot.errors import FixtureError
-from session_snapshot.steps import NOT_BUILT, STEPS, Script, op_of, parse_script
+from session_snapshot.steps import NOT_BUILT, Script, Step, op_of, parse_script
 
 NAMES = """
 initialize authenticate newSession newSessionExpectError loadSession resumeSession closeSession setMode setModel
@@ -32,7 +33,10 @@ NEEDED = {
 }
 
 
-def test_the_table_holds_every_op_of_the_design() -> None:
+STEPS = {kind.__struct_config__.tag: kind for kind in get_args(Step)}
+
+
+def test_the_union_holds_every_op_of_the_design() -> None:
     assert sorted(STEPS) == sorted(NAMES)
 
 

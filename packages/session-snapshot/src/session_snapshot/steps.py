@@ -1,4 +1,4 @@
-"""The script of a scenario, ``input.json``: one struct per op, the union ``Step``, and the table of ops.
+"""The script of a scenario, ``input.json``: one struct per op, and the union ``Step``, their table.
 
 The ops keep the names of the systems they come from (DESIGN section 4). Strings may hold ``{{sessionId}}``,
 ``{{sessionId:alias}}``, ``{{cwd}}`` and captured variables.
@@ -297,7 +297,3 @@ STEPS_BEGIN = re.compile(r'"steps"\s*:\s*\[')
 def op_of(step: Step) -> str:
     """The op's name as ``input.json`` writes it."""
     return str(step.__struct_config__.tag)
-
-
-STEPS: dict[str, type[Op]] = {str(kind.__struct_config__.tag): kind for kind in Step.__args__}
-"""Every op by its name, in the order of DESIGN section 4."""
