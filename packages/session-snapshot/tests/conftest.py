@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from session_snapshot.fixtures import pins_of
 from session_snapshot.replay import replay_scenario
 from session_snapshot.report import Report, format_report
 from session_snapshot.runroot import run_root
@@ -126,6 +127,7 @@ class Suite:
     log_header = LOG_HEADER
 
     def __init__(self, root: Path) -> None:
+        pins_of.cache_clear()  # kept by path for the length of a command, and every test has the same relative one
         self.root = root
         self.snapshots = root / "snapshots"
         self.folder = self.snapshots / "scripted"
@@ -217,6 +219,13 @@ class Suite:
         """Everything under ``snapshots/``."""
         return capture_tree(self.snapshots, [])
 
+    def restore(self, tree: dict[str, bytes]) -> None:
+        """Put ``snapshots/`` back as it was."""
+        shutil.rmtree(self.snapshots)
+        for name, content in tree.items():
+            (self.snapshots / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.snapshots / name).write_bytes(content)
+
     # ── running ──
 
     @property
@@ -227,6 +236,7 @@ class Suite:
     def replay(self) -> Report:
         """Replay the scenario here; whatever happens, nothing is written, and no process and no folder is left."""
         before = self.tree()
+        pins_of.cache_clear()
         with run_root() as base:
             try:
                 return asyncio.run(replay_scenario(self.place, base))

@@ -93,7 +93,8 @@ class ScriptedAgent:
         )
 
     def say(self, text=None):
-        content = {"type": "text", "text": self.answer.get("content") if text is None else text}
+        told = self.answer.get("content") if text is None else text.replace("<random>", os.urandom(4).hex())
+        content = {"type": "text", "text": told}
         self.update("agent_message_chunk", {"content": content})
 
     def hear(self, text=None):
@@ -102,6 +103,7 @@ class ScriptedAgent:
         self.history = self.histories.setdefault(self.session, [])
         prompt = self.request["params"]["prompt"][0]["text"] if text is None else text
         told = prompt.replace("<date>", time.strftime("%Y-%m-%d", time.gmtime())).replace("<cwd>", str(Path.cwd()))
+        told = told.replace("<random>", os.urandom(4).hex())
         self.history.append({"role": "user", "content": told})
 
     def call(self, changes=None, drop=()):

@@ -20,7 +20,7 @@ READ_BYTES = 1 << 18
 STDERR_KEPT = 1 << 20
 """How much of the end of stderr is kept, in bytes."""
 
-PIPE_SECONDS = 2.0
+PIPE_SECONDS = 1.0
 """How long stdout may stay open after the process itself has gone (a grandchild may hold it)."""
 
 

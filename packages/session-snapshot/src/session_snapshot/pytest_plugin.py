@@ -64,7 +64,7 @@ class ScenarioItem(pytest.Item):
         from session_snapshot.replay import keep_actual, replay_scenario  # the harness itself, only where it runs
 
         report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
-        folder = keep_actual(report, self.place)
+        folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
         if not report.green:
             raise ScenarioFailed(format_report(report, folder))

@@ -6,8 +6,8 @@ The real key is in this process and in the recorder alone: never in the agent's 
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -116,11 +116,24 @@ def refuse_edited(loaded: Loaded) -> None:
         )
 
 
-def scenario_lock(snapshots: Path, place: Place) -> filelock.BaseFileLock:
-    """One recording at a time per scenario."""
+@contextmanager
+def scenario_lock(snapshots: Path, place: Place) -> Iterator[None]:
+    """One recording at a time per scenario.
+
+    Raises:
+        Refused: another process records it.
+    """
     folder = staging_root(snapshots)
     folder.mkdir(exist_ok=True)
-    return filelock.FileLock(folder / f"{place.suite}--{place.name}.lock", timeout=0)
+    lock = filelock.FileLock(folder / f"{place.suite}--{place.name}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise Refused(f"{place.full_name} is being recorded already", "wait for the other command, or end it") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> None:

@@ -224,9 +224,12 @@ def missed_waits(capture: Capture) -> Iterable[Failure]:
 # ── actual files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def keep_actual(report: Report, place: Place) -> str:
-    """Write the actual files of a red run beside the suite; the folder, or ``""`` for a green one."""
-    folder = Path(ACTUAL) / place.suite / place.name
+def keep_actual(report: Report, name: str) -> str:
+    """Write the actual files of a red run where the command runs; the folder, or ``""`` for a green one.
+
+    ``name`` is ``suite/scenario``, with the number of the run where there are several: they run at the same time.
+    """
+    folder = Path(ACTUAL) / name
     remove_tree(folder)
     if report.green:
         return ""

@@ -4,6 +4,9 @@ import base64
 import json
 from urllib.parse import quote, quote_plus
 
+NESTED = 3
+"""How often JSON text within JSON text is looked through."""
+
 URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
@@ -16,10 +19,18 @@ def find_key(content: str | bytes, key: str) -> bool:
 def forms(key: str) -> set[bytes]:
     """The byte strings that give a key away."""
     raw = key.encode()
-    told = {json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1], quote(key, safe=""), quote_plus(key)}
+    told = {*escaped(key, True), *escaped(key, False), quote(key, safe=""), quote_plus(key)}
     packed = {encoded(raw, shift) for shift in range(3)}
     urls = {packed_form.translate(URL_SAFE) for packed_form in packed}
     return {raw, raw.hex().encode(), raw.hex().upper().encode()} | {form.encode() for form in told} | packed | urls
+
+
+def escaped(key: str, ascii_only: bool) -> list[str]:
+    """The key as JSON text holds it, and as JSON text holds that where it is itself a string (a tool's arguments)."""
+    texts = [key]
+    for _ in range(NESTED):
+        texts.append(json.dumps(texts[-1], ensure_ascii=ascii_only)[1:-1])
+    return texts
 
 
 def encoded(raw: bytes, shift: int) -> bytes:
