@@ -214,10 +214,10 @@ def strange(account: Account) -> Iterable[Failure]:
     """Model calls that nothing recorded answers, or that are not as recorded."""
     for stray in account.unrecorded:
         what = f"a model call is not in the recording; the nearest is {stray.nearest or 'none: it is used up'}"
-        yield Failure("requests", what, lines(stray.differences))
+        yield Failure("requests", what, lines(stray.differences), mended_by=None)
     for repeat in account.repeated:
         what = f"a model call repeats request {repeat.of}, which {repeat.source} answered"
-        yield Failure("requests", what, "nobody recorded the repeat; the same answer was given again")
+        yield Failure("requests", what, "nobody recorded the repeat; the same answer was given again", mended_by=None)
     for drift in account.drifted:
         yield Failure("requests", f"the request of {drift.source} is not as recorded", lines(drift.differences))
 

@@ -8,6 +8,10 @@ from session_snapshot.suites import Place
 
 SLOWEST = 5
 
+OWN_RULES = ("-o", "addopts=", "-o", "faulthandler_timeout=0")
+"""What a project says of its own tests (coverage, markers, a time after which the process is shot) is not meant for
+replays: those have their deadlines."""
+
 
 class ReplayFlags(Struct, frozen=True):
     """The flags of ``session-snapshot replay``."""
@@ -28,7 +32,7 @@ def pytest_arguments(places: Sequence[Place], named: bool, flags: ReplayFlags) -
     workers = flags.workers or ("" if named and flags == ReplayFlags() else "auto")
     parallel = ["-n", workers, "--dist", "load", "--maxschedchunk", "1"] if workers else ["-p", "no:xdist"]
     return [
-        "-p", "no:cacheprovider", "--assert=plain", "-q", "-ra", f"--durations={SLOWEST}",
+        "-p", "no:cacheprovider", *OWN_RULES, "--assert=plain", "-q", "-ra", f"--durations={SLOWEST}",
         *parallel,
         f"--snapshot-repeat={flags.repeat}",
         *([f"--snapshot-shuffle={flags.shuffle}"] if flags.shuffle is not None else []),

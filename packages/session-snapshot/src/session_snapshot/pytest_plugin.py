@@ -18,12 +18,14 @@ import pytest
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.mode import Mode, demand
-from session_snapshot.report import format_report
+from session_snapshot.report import format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
-from session_snapshot.suites import Place, place_of
+from session_snapshot.suites import Place, place_of, unused_allowances
 
 ROOT_KEY = pytest.StashKey[Path]()
+UNUSED_KEY = pytest.StashKey[list[str]]()
 GROUPS = "snapshot_group"
+ALLOWANCES = "snapshot_allowances"
 
 
 class ScenarioFailed(Exception):
@@ -66,6 +68,7 @@ class ScenarioItem(pytest.Item):
         report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
         folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
+        self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))
         if not report.green:
             raise ScenarioFailed(format_report(report, folder))
 
@@ -165,13 +168,29 @@ def start_load() -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print each grouped failure once, with the scenarios it is in."""
-    groups: dict[str, list[str]] = {}
-    for report in terminalreporter.stats.get("failed", []):
-        for name, value in report.user_properties:
-            if name == GROUPS and value[1] not in groups.setdefault(value[0], []):
-                groups[value[0]].append(value[1])
-    for text, names in groups.items():
+    """Print each grouped failure once, with the scenarios it is in; then the allowances nobody needed."""
+    pairs = [tuple(value) for value in properties(terminalreporter, GROUPS, "failed")]
+    for text, names in grouped(pairs).items():
         terminalreporter.section(f"one change, {len(names)} scenario{'s'[: len(names) != 1]}")
         terminalreporter.write_line(text)
-        terminalreporter.write_line(f"in: {', '.join(sorted(names))}")
+        terminalreporter.write_line(f"in: {', '.join(names)}")
+    for line in terminalreporter.config.stash.get(UNUSED_KEY, []):
+        terminalreporter.write_line(line)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """An allowance that no scenario of a wholly green suite needed is an error of the whole run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+    used = {Path(toml): checks for toml, checks in properties(reporter, ALLOWANCES, "passed")}
+    lines = [line for suite in sorted({toml.parent.parent for toml in used}) for line in unused_allowances(suite, used)]
+    session.config.stash[UNUSED_KEY] = lines
+    if lines:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def properties(reporter: Any, name: str, outcome: str) -> list[Any]:
+    """The values of a property that tests of an outcome have."""
+    reports = reporter.stats.get(outcome, [])
+    return [value for report in reports for key, value in report.user_properties if key == name]

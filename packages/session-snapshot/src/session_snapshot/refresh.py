@@ -5,7 +5,7 @@ It rewrites goldens and the non-model events of session logs. What the model sai
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,7 +18,7 @@ from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, for
 from session_snapshot.provenance import Provenance, format_provenance, make_provenance
 from session_snapshot.record import lock_of
 from session_snapshot.replay import refuse_hollow, replay_loaded, surfaces_again
-from session_snapshot.report import Report, broken, format_report
+from session_snapshot.report import Report, format_report, grouped, menders
 from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
 from session_snapshot.staging import swap
@@ -49,12 +49,14 @@ def refresh_all(places: Sequence[Place], snapshots: Path, accept: bool, say: Say
         return 0
     for line in group_lines({one.loaded.place.full_name: one.changes for one in red}):
         say(line)
-    unmendable = [one for one in red if broken(one.report)]
     for one in red:
         say("\n" + format_report(one.report, ""))
-    if unmendable:
-        names = ", ".join(one.loaded.place.full_name for one in unmendable)
-        say(f"\nrefused: {names} is red for what no golden holds; correct the agent, or the intent by hand")
+    for text, names in grouped((f.group, one.report.name) for one in red for f in one.report.failures).items():
+        say(f"\nin {', '.join(names)}: {text}")
+    refusals = refuse({one.report.name: one.report for one in red})
+    for refusal in refusals:
+        say(f"\nrefused: {refusal}")
+    if refusals:
         return 1
     if not accept:
         say("\nnothing was written; add --accept to write it, then read the diff before you commit it")
@@ -65,10 +67,21 @@ def refresh_all(places: Sequence[Place], snapshots: Path, accept: bool, say: Say
     return 0
 
 
+def refuse(red: Mapping[str, Report]) -> list[str]:
+    """Why red scenarios cannot be mended by a refresh of just these, as sentences."""
+    refusals = []
+    for name, report in red.items():
+        if None in menders(report):
+            refusals.append(f"{name} is red for what no golden holds; correct the agent, or the intent by hand")
+        elif others := menders(report) - red.keys():
+            refusals.append(f"{name} is red for what {', '.join(sorted(map(str, others)))} pins; refresh that as well")
+    return refusals
+
+
 def summary(one: Refreshed) -> str:
     """One scenario in a few words."""
-    count = len(one.changes)
-    return "unchanged" if one.report.green else f"{count} difference{'s'[: count != 1]}"
+    count = len(one.changes) or len(one.report.failures)
+    return f"{count} difference{'s'[: count != 1]}" if count else "unchanged"
 
 
 async def replay_for_refresh(place: Place) -> Refreshed:

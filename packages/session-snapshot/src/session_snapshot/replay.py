@@ -16,7 +16,7 @@ from session_snapshot.errors import FixtureError
 from session_snapshot.evidence import intent_breaches
 from session_snapshot.expect import check_expect, facts_of_entries
 from session_snapshot.fixtures import Committed, load_committed
-from session_snapshot.invariants import check_wire
+from session_snapshot.invariants import Breach, check_wire
 from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.provenance import pace_of
@@ -51,9 +51,11 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
     replay = on_the_wire if committed.wire else in_the_agent
     capture, account = await replay(loaded, committed, base)
     surfaces = surfaces_again(loaded, committed, capture)
-    failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, account)]
+    breaches = check_wire(sent_calls(capture.calls), loaded.scenario.expect.compactions) if committed.wire else []
+    failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, account, breaches)]
     stderr = capture.stderr if failures else ""
-    return Report(loaded.place.full_name, failures, surfaces.files, stderr), capture
+    used = sorted(allowed_checks(loaded) & {breach.check for breach in breaches})
+    return Report(loaded.place.full_name, failures, surfaces.files, stderr, allowances=used), capture
 
 
 class Calls(Struct, frozen=True):
@@ -107,7 +109,12 @@ def surfaces_again(loaded: Loaded, committed: Committed, capture: Capture) -> Su
 
 
 def verdict(
-    loaded: Loaded, committed: Committed, capture: Capture, surfaces: Surfaces, calls: Calls
+    loaded: Loaded,
+    committed: Committed,
+    capture: Capture,
+    surfaces: Surfaces,
+    calls: Calls,
+    breaches: Sequence[Breach],
 ) -> Iterable[Failure]:
     """Every failure of a run that came to its end, the most telling first."""
     yield from calls.strange
@@ -120,8 +127,7 @@ def verdict(
             actual = keyed_like(expected, actual)
         yield from compare_lines(surface, path, expected, actual)
     yield from workspace(loaded, capture)
-    if committed.wire:
-        yield from wire(loaded, capture)
+    yield from wire(loaded, breaches)
     yield from calls.missing
     yield from missed_waits(capture)
 
@@ -164,14 +170,19 @@ def unrecorded(model: ReplayModel) -> Iterable[Failure]:
         match outcome:
             case Repeated(call=call):
                 what = f"model call {number} repeats the one that recorded call {call.index} answered"
-                yield Failure("requests", what, "nobody recorded the repeat; the same answer was given again")
+                yield Failure("requests", what, REPEATED, mended_by=None)
             case Unrecorded(nearest=None):
-                yield Failure("requests", f"model call {number} is not in the recording, which has none left")
+                what = f"model call {number} is not in the recording, which has none left"
+                yield Failure("requests", what, mended_by=None)
             case Unrecorded(nearest=nearest, differences=differences):
                 assert nearest is not None
                 near = f"the nearest is call {nearest.index} (lane {nearest.lane})"
                 what = f"model call {number} is not in the recording; {near}"
-                yield Failure("requests", what, "\n".join(line for d in differences for line in format_difference(d)))
+                detail = "\n".join(line for d in differences for line in format_difference(d))
+                yield Failure("requests", what, detail, mended_by=None)
+
+
+REPEATED = "nobody recorded the repeat; the same answer was given again"
 
 
 def intent(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
@@ -186,7 +197,8 @@ def headers(surfaces: Surfaces) -> Iterable[Failure]:
     """Live headers that are not the class pin's; said once for all scenarios of a class."""
     for drift in surfaces.drifts:
         what = f"the header of class {drift.header_class!r} is not as {drift.pin} pins it"
-        yield Failure("requests", what, "(the difference is shown once, at the end)", f"{what}\n{drift.text}")
+        pinning = "/".join(Path(drift.pin).parts[-3:-1])
+        yield Failure("requests", what, "(the difference is shown once, at the end)", f"{what}\n{drift.text}", pinning)
 
 
 def workspace(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
@@ -200,12 +212,16 @@ def workspace(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
     yield from compare_trees("workspace.expected/", expected, capture.after)
 
 
-def wire(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
-    """Wire invariants broken and not declared; declarations that are not needed."""
-    allowed = {entry.check for entry in loaded.agent.wire.allow}
-    for breach in check_wire(sent_calls(capture.calls), loaded.scenario.expect.compactions):
-        if breach.check not in allowed:
+def wire(loaded: Loaded, breaches: Sequence[Breach]) -> Iterable[Failure]:
+    """Wire invariants broken and not declared."""
+    for breach in breaches:
+        if breach.check not in allowed_checks(loaded):
             yield Failure("wire", f"{breach.check}: model call {breach.call}: {breach.what}")
+
+
+def allowed_checks(loaded: Loaded) -> set[str]:
+    """The wire invariants this agent is declared to break."""
+    return {entry.check for entry in loaded.agent.wire.allow}
 
 
 def unconsumed(calls: Sequence[RecordedCall]) -> Iterable[Failure]:

@@ -1,7 +1,7 @@
 """What a run is found to be: failures by surface, each with what to do, and the actual files beside the expected
 ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -10,22 +10,27 @@ Surface = Literal["stdout", "session", "requests", "workspace", "expect", "agent
 
 
 class Failure(Struct, frozen=True):
-    """One thing that is wrong. ``group`` is equal for failures that are one and the same across scenarios."""
+    """One thing that is wrong. ``group`` is equal for failures that are one and the same across scenarios.
+
+    ``mended_by`` is the scenario whose refresh mends it: ``""`` the own one's, ``None`` nobody's.
+    """
 
     surface: Surface
     what: str
     detail: str = ""
     group: str = ""
+    mended_by: str | None = ""
 
 
 class Report(Struct, frozen=True):
-    """The outcome of one replay: green when there is no failure."""
+    """The outcome of one replay: green when there is no failure. ``allowances`` are the declared breaches it needed."""
 
     name: str
     failures: Sequence[Failure]
     actual: Mapping[str, str | bytes]
     stderr: str = ""
     notes: Sequence[str] = ()
+    allowances: Sequence[str] = ()
 
     @property
     def green(self) -> bool:
@@ -67,10 +72,24 @@ def commands(report: Report, actual_folder: str) -> list[str]:
     return [
         *lines,
         f"run again:    nox -s {session} -- {name}",
-        *([] if broken(report) else [f"mend:         nox -s snapshot_refresh -- {name}   {ACCEPT}"]),
+        *([] if None in menders(report) else [refresh_command(menders(report))]),
     ]
 
 
-def broken(report: Report) -> bool:
-    """Whether a run is red for what no golden can mend."""
-    return any(failure.surface in INTENT for failure in report.failures)
+def refresh_command(names: set[str | None]) -> str:
+    """How to take a change in: the refresh of these scenarios."""
+    return f"mend:         nox -s snapshot_refresh -- {' '.join(sorted(map(str, names)))}   {ACCEPT}"
+
+
+def menders(report: Report) -> set[str | None]:
+    """The scenarios whose refresh would mend a run; ``None`` is among them where none can."""
+    return {None if f.surface in INTENT or f.mended_by is None else f.mended_by or report.name for f in report.failures}
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """What is one and the same across scenarios, with their names: from pairs of ``group`` and name."""
+    groups: dict[str, list[str]] = {}
+    for text, name in pairs:
+        if text and name not in groups.setdefault(text, []):
+            groups[text].append(name)
+    return {text: sorted(names) for text, names in groups.items()}

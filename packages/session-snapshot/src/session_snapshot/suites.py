@@ -1,7 +1,7 @@
 """Find suites and scenarios under ``snapshots/``, and read one scenario's files into values."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from session_snapshot.agent import Agent, parse_agent
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.scenario import Scenario, parse_scenario
 from session_snapshot.steps import Script, parse_script
+from session_snapshot.strict import line_of
 
 
 class Place(Struct, frozen=True, order=True):
@@ -85,6 +86,24 @@ def load(place: Place) -> Loaded:
         parse_scenario(*read(place.folder / "scenario.toml")),
         parse_script(*read(place.folder / "input.json")),
     )
+
+
+def unused_allowances(suite: Path, used: Mapping[Path, Sequence[str]]) -> list[str]:
+    """The entries of a suite's ``[wire] allow`` that no scenario needed, as sentences.
+
+    ``used`` has the checks that each green scenario (its ``scenario.toml``) needed. None is said to be unused while
+    a scenario of the suite did not run, or was red.
+    """
+    if any(path not in used for path in suite.glob("*/scenario.toml")):
+        return []
+    text, name = read(suite / "agent.toml")
+    needed = {check for path, checks in used.items() if path.parent.parent == suite for check in checks}
+    what = "is not used by any scenario"
+    return [
+        f"{name}:{line_of(text, entry.check)}: [wire] allow {entry.check!r} {what}\nmend: remove it"
+        for entry in parse_agent(text, name).wire.allow
+        if entry.check not in needed
+    ]
 
 
 def read(path: Path) -> tuple[str, str]:
