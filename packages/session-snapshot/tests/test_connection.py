@@ -112,6 +112,7 @@ def test_the_first_fault_counts_and_nothing_after_it(pair) -> None:
     pipe.says({"method": "good"})
     pipe.on_output(b"bad\n{}\nworse\n")
     assert "stdout line 2 is not JSON" in str(connection.fault)
+    pipe.on_output(b"bad again\n")
     pipe.says({"method": "late"})
     assert len(connection.frames) == 1
 

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="posix only: ses
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 PARENT = f"""
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", {SLEEP!r}], start_new_session=True, env={{"PATH": ""}})
+child = subprocess.Popen([sys.executable, "-c", {SLEEP!r}], start_new_session=True, env={{"PATH": ""}},
+                         stdout=subprocess.DEVNULL)
 print(child.pid, flush=True)
 time.sleep(600)
 """
@@ -29,6 +30,7 @@ class Started:
 
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[str]] = []
+        self.children: list[psutil.Process] = []
 
     def start(self, code: str, home: Path | None, own_group: bool = True) -> subprocess.Popen[str]:
         """Start Python with ``code``; it has printed a line when this returns."""
@@ -39,6 +41,8 @@ class Started:
         self.processes.append(process)
         assert process.stdout is not None
         process.first_line = process.stdout.readline().strip()  # type: ignore[attr-defined]
+        if code == PARENT:
+            self.children.append(psutil.Process(int(process.first_line)))  # type: ignore[attr-defined]
         return process
 
 
@@ -46,9 +50,14 @@ class Started:
 def started() -> Iterator[Started]:
     made = Started()
     yield made
+    for child in made.children:  # what a failing test leaves
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
     for process in made.processes:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def alive(pid: int) -> bool:
