@@ -18,8 +18,7 @@ from llm_dialects.errors import ProviderError
 from llm_dialects.render import RenderError, escape, fill_from_request
 from llm_dialects.requests import Request
 from llm_dialects.usage import honest_usage
-from llm_mock_server.admission import HttpRequest
-from llm_mock_server.answer import entry_reply, failure_reply
+from llm_mock_server import HttpRequest, entry_reply, failure_reply
 from llm_replay import Player, RecordedCall, Repeated, Served, Unrecorded
 from msgspec import UNSET
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import filelock
 import httpx
 from fixture_guard import check, read_files, render, surroundings
-from llm_mock_server.script import ScriptedProvider, read_script
-from llm_mock_server.server import serve
+from llm_mock_server import ScriptedProvider, read_script, serve
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.drive import Driver

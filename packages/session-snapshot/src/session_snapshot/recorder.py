@@ -15,7 +15,7 @@ from llm_dialects.dialects import DIALECTS
 from llm_dialects.entries import Chunks, Entry, Hang, Throw
 from llm_dialects.errors import ProviderError, classify, status_of
 from llm_dialects.requests import Request
-from llm_mock_server.admission import HttpRequest
+from llm_mock_server import HttpRequest
 from msgspec import UNSET
 
 from session_snapshot.calls import LiveCall

@@ -6,9 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
-from llm_mock_server.admission import HttpRequest
-from llm_mock_server.journal import CapturedRequest
-from llm_mock_server.server import MockServer, serve
+from llm_mock_server import CapturedRequest, HttpRequest, MockServer, serve
 from llm_replay import SessionLog
 from msgspec import Struct
 

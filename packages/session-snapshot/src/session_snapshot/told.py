@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from llm_mock_server.server import MockServer
+from llm_mock_server import MockServer
 from msgspec import Struct
 
 from session_snapshot.agent import ConfigFile, render
