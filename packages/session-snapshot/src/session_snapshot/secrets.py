@@ -22,7 +22,7 @@ def forms(key: str) -> set[bytes]:
     told = {*escaped(key, True), *escaped(key, False), quote(key, safe=""), quote_plus(key)}
     packed = {encoded(raw, shift) for shift in range(3)}
     urls = {packed_form.translate(URL_SAFE) for packed_form in packed}
-    return {raw, raw.hex().encode(), raw.hex().upper().encode()} | {form.encode() for form in told} | packed | urls
+    return {raw.hex().encode(), raw.hex().upper().encode()} | {form.encode() for form in told} | packed | urls
 
 
 def escaped(key: str, ascii_only: bool) -> list[str]:
