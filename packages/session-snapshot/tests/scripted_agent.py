@@ -5,12 +5,11 @@ request, ``eof``) to a list of acts; an act is ``[name, argument...]``, one of A
 that: it has to boot within some ten milliseconds.
 """
 
-import http.client
 import json
 import os
 import select
 import signal
-import subprocess
+import socket
 import sys
 import time
 from pathlib import Path
@@ -123,15 +122,18 @@ class ScriptedAgent:
             self.history.append(self.answer)
 
     def http(self, method, path, body=None):
-        host, _, prefix = os.environ["OPENAI_BASE_URL"].removeprefix("http://").partition("/")
-        connection = http.client.HTTPConnection(host)
-        key = os.environ.get("OPENAI_API_KEY", "")
-        headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-        connection.request(method, f"/{prefix}{path}", body, headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
+        place, _, prefix = os.environ["OPENAI_BASE_URL"].removeprefix("http://").partition("/")
+        host, _, port = place.rpartition(":")
+        data = (body or "").encode()
+        head = f"{method} /{prefix}{path} HTTP/1.0\r\nhost: {place}\r\ncontent-length: {len(data)}\r\n"
+        head += (
+            f"authorization: Bearer {os.environ.get('OPENAI_API_KEY', '')}\r\ncontent-type: application/json\r\n\r\n"
+        )
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(head.encode() + data)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        told, _, text = answer.partition(b"\r\n\r\n")
+        return int(told.split()[1]), text.decode()
 
     def results(self, text):
         """Answer every tool call of the last answer with this text."""
@@ -224,6 +226,8 @@ class ScriptedAgent:
 
     def spawn(self, how):
         """Leave a process behind."""
+        import subprocess  # few need it, and it takes a while
+
         sleeper = [sys.executable, "-I", "-S", "-c", f"import time; time.sleep({FOREVER})"]
         nothing = subprocess.DEVNULL
         out = None if how == "holding-stdout" else nothing
@@ -231,7 +235,12 @@ class ScriptedAgent:
             again = f"import subprocess as s; s.Popen({sleeper!r}, start_new_session=True)"
             sleeper = [sys.executable, "-I", "-S", "-c", again]
         child = subprocess.Popen(
-            sleeper, stdin=nothing, stdout=out, stderr=nothing, start_new_session=how in ("session", "daemon")
+            sleeper,
+            stdin=nothing,
+            stdout=out,
+            stderr=nothing,
+            start_new_session=how in ("session", "daemon"),
+            env={} if how == "nameless" else None,
         )
         if how == "daemon":
             child.wait()

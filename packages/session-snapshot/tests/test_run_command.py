@@ -54,6 +54,11 @@ def test_one_changed_word_makes_exactly_that_scenario_red(suite):
     assert not actual.exists(), "a green run takes away what a red one left"
 
 
+def test_a_scenario_of_another_platform_is_skipped_by_name(suite):
+    suite.edit("scenario.toml", 'recording = "scripted"', 'recording = "scripted"\nplatforms = ["win32", "darwin"]')
+    check_command(suite, 0, "1 skipped", "platforms = ['win32', 'darwin'], this is linux")
+
+
 def test_a_wrong_file_is_one_scenario_red_with_its_sentence_alone(suite):
     suite.copy("other")
     other = suite.folder / "other" / "scenario.toml"

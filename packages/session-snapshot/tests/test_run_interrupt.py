@@ -31,12 +31,12 @@ def hanging(suite):
     return suite
 
 
-def start(suite, *arguments):
-    command = [sys.executable, "-m", "session_snapshot", "replay", *arguments]
+def start(suite, *arguments, command="replay"):
+    command = [sys.executable, "-m", "session_snapshot", command, *arguments]
     return subprocess.Popen(
         command,
         cwd=suite.root,
-        env=suite.environment(),
+        env=suite.environment(SCRIPTED_KEY=suite.key),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -115,3 +115,28 @@ def test_a_worker_that_is_killed_leaves_nothing(hanging):
     assert command.returncode == 1
     assert "crashed while running" in output
     check_nothing_left(hanging)
+
+
+@pytest.mark.parametrize(("command", "arguments"), [("record", ["turn"]), ("refresh", ["--all", "--accept"])])
+def test_an_interrupted_command_that_writes_has_written_nothing(hanging, command, arguments):
+    hanging.write("upstream.json", '{"entries": [{"kind": "say", "text": "hello"}]}\n')
+    before = hanging.tree()
+    started = start(hanging, *arguments, command=command)
+    wait_for_agents(hanging, 1)
+    os.kill(started.pid, signal.SIGINT)
+    assert "session-snapshot: interrupted" in check_interrupted(hanging, started)
+    assert hanging.tree() == before
+
+
+def test_load_ends_with_the_run(suite):
+    command = start(suite, "-n", "0", "--load", "--shuffle", "7", "--repeat", "2")
+    output, _ = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 0 and "2 passed" in output
+    assert [
+        process for process in psutil.process_iter(["cmdline"]) if f"parent = {command.pid}" in burner(process)
+    ] == []
+
+
+def burner(process):
+    """What a process was started with."""
+    return " ".join(process.info["cmdline"] or [])

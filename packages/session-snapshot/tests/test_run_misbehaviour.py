@@ -159,7 +159,7 @@ def test_stop_by_terminate(suite):
 
 
 @POSIX
-@pytest.mark.parametrize("how", ["child", "session", "daemon", "holding-stdout"])
+@pytest.mark.parametrize("how", ["child", "session", "daemon", "nameless", "holding-stdout"])
 def test_a_process_left_behind_is_named_and_killed(suite, how):
     suite.plan(session_prompt=[["spawn", how], *TURN])
     report = suite.red("agent", "the agent left a process behind (pid ", "time.sleep(3600)", "it was killed")

@@ -5,6 +5,7 @@ import base64
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from urllib.parse import quote
 
 import filelock
@@ -131,6 +132,33 @@ def test_a_recording_is_whole_replays_and_holds_no_key(scripted):
 def test_the_real_key_is_what_the_provider_is_shown(scripted):
     """The script demands it, as a provider would: an agent that overrode it with the dummy would be refused."""
     assert "scripted/turn: model call 0 chunks" in record(scripted)
+
+
+def test_a_live_recording_goes_to_the_provider_with_the_real_key(scripted, monkeypatch):
+    """The provider is a process of its own here, and knows no key but the real one."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    scripted.edit("scenario.toml", '"scripted"', '"live"')
+    with provider(scripted) as url:
+        scripted.agent(f'[record]\nkey_env = "SCRIPTED_KEY"\nupstream_url = "{url}"\n')
+        scripted.remove("upstream.json")
+        record(scripted)
+    tree = scripted.tree()
+    assert b'upstream = "model"' in tree["scripted/turn/provenance.toml"]
+    assert b"hello once more" in tree["scripted/turn/session.jsonl"]
+    scripted.green()
+
+
+@contextmanager
+def provider(suite):
+    """A provider in a process of its own; its base URL."""
+    options = ["--script", str(suite.turn / "upstream.json"), "--api-key", suite.key]
+    command = [sys.executable, "-m", "llm_mock_server", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield next(url for url in json.loads(process.stdout.readline()).values() if "/v1" in str(url))
+        finally:
+            process.terminate()
 
 
 def test_the_command_records(scripted):
