@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -207,7 +208,7 @@ class ScriptedAgent:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def hang(self):
-        time.sleep(FOREVER)
+        threading.Event().wait()
 
     def deaf(self):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

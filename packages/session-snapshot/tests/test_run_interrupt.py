@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 import watchfiles
+from session_snapshot.runroot import is_stale, machine
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="posix only: signals and process groups")
 
@@ -115,6 +116,15 @@ def test_a_worker_that_is_killed_leaves_nothing(hanging):
     assert command.returncode == 1
     assert "crashed while running" in output
     check_nothing_left(hanging)
+
+
+def test_the_folder_of_a_command_that_may_still_run_stays(tmp_path):
+    here = f"{os.getpid()} {psutil.Process().create_time()} {machine()}"
+    for owner in ("", "nonsense", "4194999 1.0 another machine", here):
+        (tmp_path / "owner").write_text(owner, encoding="utf-8")
+        assert not is_stale(tmp_path)
+    (tmp_path / "owner").write_text(f"4194999 1.0 {machine()}", encoding="utf-8")
+    assert is_stale(tmp_path)
 
 
 @pytest.mark.parametrize(("command", "arguments"), [("record", ["turn"]), ("refresh", ["--all", "--accept"])])

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import signal
 import tempfile
 import threading
@@ -26,19 +27,26 @@ def make_run_root() -> Path:
             sweep(stale)
     root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
     (root / PIDS).mkdir()
-    (root / OWNER).write_text(f"{os.getpid()} {psutil.Process().create_time()}", encoding="utf-8")
+    owner = f"{os.getpid()} {psutil.Process().create_time()} {machine()}"
+    (root / OWNER).write_text(owner, encoding="utf-8")
     return root
 
 
 def is_stale(root: Path) -> bool:
     """Whether the command that made a folder is no more; one that cannot be asked about is left alone."""
     try:
-        pid, born = (root / OWNER).read_text(encoding="utf-8").split()
-        return psutil.Process(int(pid)).create_time() != float(born)
+        pid, born, where = (root / OWNER).read_text(encoding="utf-8").split(" ", 2)
+        return where == machine() and psutil.Process(int(pid)).create_time() != float(born)
     except psutil.NoSuchProcess:
         return True
     except (OSError, ValueError, psutil.Error):
         return False
+
+
+def machine() -> str:
+    """What process numbers are counted in: containers may share a temporary folder, and have numbers of their own."""
+    namespace = Path("/proc/self/ns/pid")
+    return f"{platform.node()} {namespace.readlink() if namespace.is_symlink() else ''}"
 
 
 def sweep(root: Path) -> None:
