@@ -36,7 +36,6 @@ pin = true
 
 [limits]
 step_seconds = 20
-stop_seconds = 0.5
 settle_seconds = 0.3
 quiet_seconds = 0.1
 

@@ -68,7 +68,7 @@ def test_a_wrong_file_is_one_scenario_red_with_its_sentence_alone(suite):
         suite,
         1,
         "1 failed, 1 passed",
-        "scripted/other: snapshots/scripted/other/scenario.toml:12: unknown key 'answers_contain'",
+        "scripted/other: snapshots/scripted/other/scenario.toml:11: unknown key 'answers_contain'",
         "mend: write 'answer_contains', or remove it",
     )
     assert "0 failures" not in output

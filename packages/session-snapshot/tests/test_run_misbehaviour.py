@@ -125,8 +125,8 @@ def test_a_non_zero_exit_at_the_end(suite):
 
 def test_an_agent_that_never_answers_meets_the_step_deadline(suite):
     suite.edit("scenario.toml", "step_seconds = 20", "step_seconds = 0.4")
-    suite.plan(session_prompt=[["hang"]])
-    suite.red("agent", "step 3 (prompt) was not done within 0.4 s", "mend: raise [limits] step_seconds (0.4)")
+    suite.plan(initialize=[["hang"]])
+    suite.red("agent", "step 1 (initialize) was not done within 0.4 s", "mend: raise [limits] step_seconds (0.4)")
 
 
 def test_slow_steps_together_meet_the_run_deadline(suite):
@@ -142,6 +142,7 @@ def test_a_closed_stdout_is_no_silence(suite):
 
 @POSIX
 def test_an_agent_deaf_to_the_end_and_to_signals_is_killed(suite):
+    suite.edit("scenario.toml", "step_seconds = 20", "stop_seconds = 0.5")
     suite.plan(start=[["deaf"]], eof=[["hang"]])
     suite.red("agent", "the agent ignored the end of its stdin for 0.5 s and was killed", "mend: make it exit")
     suite.agent('stop = "terminate"\n')

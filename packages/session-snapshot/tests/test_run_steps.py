@@ -44,6 +44,8 @@ def result(number, value):
 @pytest.fixture
 def late(suite):
     """The agent tells its commands a while after it has opened the session, as real ones do."""
+    if sys.platform == "win32":
+        pytest.skip("posix only: the scripted agent waits for its pipe with select")
     suite.plan(session_new=[["open"], ["late", *COMMANDS, 0.2]])
     suite.counts(
         {"response": 1}, {"response": 1, "available_commands_update": 1}, {"agent_message_chunk": 1, "response": 1}
@@ -53,6 +55,7 @@ def late(suite):
 
 
 def test_a_late_notification_stays_in_its_step(late):
+    late.edit("scenario.toml", "settle_seconds = 0.3", "settle_seconds = 10")
     late.green()
 
 
@@ -206,8 +209,8 @@ def test_a_prompt_in_the_background_is_waited_for_by_file_by_update_and_by_its_e
 
 def test_an_update_is_waited_for_in_vain_until_the_deadline(suite):
     suite.edit("scenario.toml", "step_seconds = 20", "step_seconds = 0.4")
-    suite.steps(*OPENING, {"op": "waitForUpdate", "kind": "plan"})
-    suite.red("agent", "step 3 (waitForUpdate) was not done within 0.4 s")
+    suite.steps({"op": "waitForUpdate", "kind": "plan"})
+    suite.red("agent", "step 1 (waitForUpdate) was not done within 0.4 s")
 
 
 def test_a_death_ends_the_wait_for_a_file(suite):
