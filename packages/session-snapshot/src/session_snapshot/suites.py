@@ -116,7 +116,9 @@ def read(path: Path) -> tuple[str, str]:
     try:
         return path.read_bytes().decode(), name
     except FileNotFoundError as error:
-        raise FixtureError("the file is missing", name, None, f"write {path.name} (README, 'Your own agent')") from error
+        raise FixtureError(
+            "the file is missing", name, None, f"write {path.name} (README, 'Your own agent')"
+        ) from error
     except UnicodeDecodeError as error:
         raise FixtureError(f"not UTF-8 (byte {error.start})", name, None, "save the file as UTF-8") from error
 
