@@ -78,4 +78,4 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         raise FixtureError("the file is missing", str(path), mend=MEND) from None
     except UnicodeDecodeError as error:
-        raise FixtureError(f"not UTF-8 ({error.reason} at byte {error.start})", str(path), mend=MEND) from None
+        raise FixtureError(f"not UTF-8 (byte {error.start})", str(path), mend=MEND) from None

@@ -4,16 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from llm_replay import (
-    Header,
-    Recording,
-    Rows,
-    build_recording,
-    derive_scripts,
-    parse_log,
-    parse_override,
-    parse_rows,
-)
+from llm_replay import Header, Recording, load_scenario_recording, parse_rows
 from msgspec import Struct
 
 from session_snapshot.errors import FixtureError
@@ -87,25 +78,13 @@ def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
     check_rows_pinned(loaded, folder, headers)
     names = [path.name for path in sorted(folder.glob("*.jsonl"))]
     return Committed(
-        recording=load_recording(folder, headers),
+        recording=load_scenario_recording(Path(short(folder)), headers),
         texts={name: read(folder / name)[0] for name in names},
         pins=pins,
         provenance=read_provenance(folder, f"{short(folder)}/{PROVENANCE}"),
         own_log=loaded.agent.persistence.format == "session-snapshot",
         folder=folder,
         wire=loaded.scenario.seam == "wire",
-    )
-
-
-def load_recording(folder: Path, headers: Mapping[str, Header]) -> Recording:
-    """Put a scenario's recording together from its files."""
-    logs = [
-        parse_log(*read(path)) for path in sorted(folder.glob("session*.jsonl"), key=lambda path: log_number(path.name))
-    ]
-    requests, override = folder / REQUESTS, folder / OVERRIDE
-    rows = Rows(parse_rows(*read(requests)), short(requests), headers) if requests.is_file() else None
-    return build_recording(
-        derive_scripts(logs[0], logs[1:]), rows, parse_override(*read(override)) if override.is_file() else None
     )
 
 
