@@ -4,6 +4,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from normalizer import (
     IDENTITIES,
     RULES,
@@ -14,6 +16,7 @@ from normalizer import (
     Json,
     Kind,
     identities_table,
+    looks_random,
     normalize,
     normalize_text,
     rules_table,
@@ -241,3 +244,21 @@ def test_a_declaration_that_says_nothing_is_refused(fields: dict[str, str], word
 def test_crlf_becomes_lf_in_text_files_only() -> None:
     documents = [Document("a", "text", ["a\r\nb"]), Document("b", "stdout", [{"t": "a\r\nb"}])]
     assert [document.values[0] for document in normalize(documents, Context())] == ["a\nb", {"t": "a\r\nb"}]
+
+
+@given(st.uuids(), st.integers(min_value=12, max_value=64), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_usual_shapes_of_ids_are_told_by_shape_and_not_by_how_random_a_draw_looks(value, length, random):
+    digits = "".join(random.choice("0123456789abcdef") for _ in range(length))
+
+    assert looks_random(str(value))
+    assert looks_random(f"msg_{value.hex}")
+    assert looks_random(digits)
+
+
+@pytest.mark.parametrize(
+    "value", ["2039aaae-7cdd-4942-9323-106363045862", "11111111-2222-4333-8444-555555555555", "a" * 32]
+)
+def test_an_id_that_does_not_look_random_is_one_all_the_same(value):
+    (document,) = normalize([Document("x", "session", [{"type": "e", "data": {"id": value}}])], Context())
+    assert document.values[0]["data"]["id"] == "{{id:1}}"

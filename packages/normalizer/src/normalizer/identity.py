@@ -19,8 +19,14 @@ def identity_kind(field: Field) -> str | None:
 
 
 def looks_random(value: Json) -> bool:
-    """Whether a machine drew this value: letters and digits change places often, or the case does."""
-    return isinstance(value, str) and any(_random_word(word) for word in _WORD.findall(value))
+    """Whether a machine drew this value.
+
+    The usual shapes (uuids, hex of 12 digits and more, long mixed words) are told by shape alone: a rule that looked at
+    how random a single draw happens to look would call the odd one of a thousand a word, and a replay red.
+    """
+    if not isinstance(value, str):
+        return False
+    return bool(UUID.search(value)) or any(_random_word(word) for word in _WORD.findall(value))
 
 
 def precedence(kind: str) -> int:
@@ -60,21 +66,26 @@ def _last_word(name: str) -> str:
 
 
 def _random_word(word: str) -> bool:
-    turns = len(_TURN.findall(word))
+    letters, digits = any(char.isalpha() for char in word), any(char.isdigit() for char in word)
     if _HEX.fullmatch(word):
-        return len(word) >= 8 and turns >= 2
-    return (len(word) >= 8 and turns >= 4) or (len(word) >= 16 and turns + len(_CASE.findall(word)) >= 4)
+        return len(word) >= 12 or (len(word) >= 8 and letters and digits)
+    mixed = word.lower() != word and word.upper() != word and not _CAPITALISED.fullmatch(word)
+    if len(word) >= 16:
+        return digits or mixed
+    turns = len(_TURN.findall(word))
+    return len(word) >= 8 and turns >= 4
 
 
+UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
 _SENTINELS = {"", "0", "-1"}
 _ENUMERATION = re.compile(r"(^|_)(mode|model|option|method|config|provider|command|category|theme|tool|server)_ids?$")
 _ENUMERATIONS = {"modes", "models", "options", "methods", "commands", "tools", "providers", "categories"}
 _TOOL_CALLS = {"tool-call", "tool-call-delta", "tool_call", "tool_use", "function", "function_call"}
 _ANY_ID = re.compile(r"_ids?$")
 _WORD = re.compile(r"[0-9A-Za-z]+")
+_CAPITALISED = re.compile(r"(?:[A-Z]?[a-z]+)(?:[A-Z][a-z]+)*")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Kind, the member names that hold it (lower snake case), what it is. The order is the precedence of kinds.
 IDENTITIES: tuple[tuple[str, str, str], ...] = (

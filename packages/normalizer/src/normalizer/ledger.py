@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from normalizer.identity import looks_random, precedence
+from normalizer.identity import UUID, looks_random, precedence
 from normalizer.spans import Span
 from normalizer.tokens import Token
 
@@ -125,7 +125,6 @@ def spellings(value: str) -> set[str]:
     return found
 
 
-UUID = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])")
 _HEX32 = re.compile(r"[0-9a-f]{32}")
 _WORD = re.compile(r"[^\W_]+")
 _NOT_WORD = re.compile(r"[\W_]")

@@ -7,8 +7,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from normalizer.context import Context, Declared, Field, snake
-from normalizer.identity import IDENTITIES, identity_kind, is_kind
-from normalizer.ledger import UUID, Ledger, canonical, is_free
+from normalizer.identity import IDENTITIES, UUID, identity_kind, is_kind
+from normalizer.ledger import Ledger, canonical, is_free
 from normalizer.lines import Json
 from normalizer.paths import Root, compile_roots, path_spans
 from normalizer.spans import Span
