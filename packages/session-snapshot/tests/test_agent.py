@@ -30,6 +30,12 @@ def test_every_table_is_read() -> None:
         (HEAD + '[guard]\nallow = [{code = "HOST"}]\n', "missing required field `reason`"),
         (HEAD + "[gard]\n", "unknown key 'gard'; the nearest known one is 'guard'"),
         (HEAD + '[persistence]\nformat = "jsnl"\n', "write 'jsonl'"),
+        (HEAD + 'stop = "sigterm"\n', "agent.toml:2: unknown value 'sigterm' at $.stop\nmend: one of: eof, terminate"),
+        (
+            HEAD + '[install]\nkind = "pip"\n',
+            "agent.toml:3: unknown value 'pip' at $.install.kind\nmend: one of: none, ",
+        ),
+        (HEAD + '[[ordering]]\nrule = "flaot"\n', "at $.ordering[0].rule; the nearest known one is 'float'"),
     ],
 )
 def test_mistakes(text: str, said: str) -> None:

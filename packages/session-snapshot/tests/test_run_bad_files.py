@@ -28,7 +28,7 @@ def check_refused(suite, *said):
         ("scenario.toml", '"scripted"', '"scriptd"', ["scenario.toml:2", "'scriptd'", "write 'scripted'"]),
         ("scenario.toml", "[limits]", "[limits", ["scenario.toml:7", "not TOML", "mend: correct the file"]),
         ("scenario.toml", "= 20", '= "20"', ["scenario.toml:8", "Expected `float`"]),
-        ("scenario.toml", 'description = "A turn."\n', "", ["scenario.toml: ", "description", "mend: add description"]),
+        ("scenario.toml", 'description = "A turn."\n', "", ["scenario.toml:1", "description", "mend: add description"]),
         ("scenario.toml", 'answer_contains = ["hello"]\n', "", ["scenario.toml:12", "[expect] asserts nothing"]),
         ("input.json", '"newSession"', '"newSesion"', ["input.json:4", "'newSesion'", "write 'newSession'"]),
         ("input.json", '"op": "prompt"', '"op": "xyzzy"', ["input.json:5", "unknown value 'xyzzy'", "mend: one of: "]),

@@ -44,6 +44,10 @@ def test_what_asserts_something(expect: Expect, something: bool) -> None:
         (HEAD + "[expect]\nmodel_calls = 1\nanswer_contain = []\n", "s:5: unknown key 'answer_contain'"),
         (HEAD + 'seam = "wires"\n', "s:3: unknown value 'wires'"),
         (HEAD + '[expect]\nstop_reason = "end_trun"\n', "write 'end_turn'"),
+        (
+            HEAD + 'platforms = ["linux", "windws"]\n',
+            "s:3: unknown value 'windws' at $.platforms[1]\nmend: one of: darwin, ",
+        ),
         ('description = "d"\n', "missing required field `recording`"),
     ],
 )

@@ -5,17 +5,22 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
 from session_snapshot.errors import FixtureError
+from session_snapshot.lines import Path, line_at, line_of, line_within, path_of
+
+__all__ = ["convert", "line_of", "misspelt", "parse_json", "parse_toml"]
 
 T = TypeVar("T")
 
-UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`(?: - at `(?P<at>[^`]*)`)?")
-BAD_WORD = re.compile(r"Invalid (?:enum )?value '(?P<word>[^']*)'(?: - at `(?P<at>[^`]*)`)?")
+UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`")
+BAD_WORD = re.compile(r"Invalid (?:enum )?value '(?P<word>[^']*)'")
 MISSING = re.compile(r"Object missing required field `(?P<key>[^`]*)`")
+AT = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 
 def parse_toml(text: str, path: str, kind: type[T]) -> T:
@@ -48,73 +53,91 @@ def convert(value: Any, text: str, path: str, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise explain(str(error), text, path, kind) from error
+        raise explain(str(error), value, text, path, kind) from error
 
 
-def explain(message: str, text: str, path: str, kind: Any) -> FixtureError:
+def explain(message: str, value: Any, text: str, path: str, kind: Any) -> FixtureError:
     """Turn a validation message into an error that names line, nearest known word and mend."""
+    written = AT.search(message)
+    at = path_of(written["path"]) if written else ()
+    kinds = kinds_at(kind, value, at)
     if found := UNKNOWN.search(message):
-        where = f" in {found['at']}" if found["at"] else ""
-        return misspelt("key", found["key"], known_keys(kind), where, text, path)
+        where = f" in {written['path']}" if written else ""
+        line = line_within(text, at, found["key"])
+        return misspelt(f"unknown key {found['key']!r}{where}", found["key"], keys_of(kinds), path, line)
     if found := BAD_WORD.search(message):
-        return misspelt("value", found["word"], known_words(kind), f" at {found['at']}", text, path)
+        where = f" at {written['path']}" if written else ""
+        line = line_within(text, at, found["word"])
+        return misspelt(f"unknown value {found['word']!r}{where}", found["word"], words_of(kinds), path, line)
+    line = line_at(text, at)
     if found := MISSING.search(message):
-        return FixtureError(message, path, None, f"add {found['key']}")
-    at = re.search(r"`\$\.?([^`]*)`", message)
-    key = re.findall(r"[A-Za-z_]+", at.group(1))[-1:] if at else []
-    return FixtureError(message, path, line_of(text, key[0]) if key else None, "correct the value")
+        return FixtureError(message, path, line, f"add {found['key']}")
+    return FixtureError(message, path, line, "correct the value")
 
 
-def misspelt(what: str, word: str, known: Iterable[str], where: str, text: str, path: str) -> FixtureError:
-    """An error for a word outside a closed set."""
+def misspelt(what: str, word: str, known: Iterable[str], path: str, line: int | None) -> FixtureError:
+    """An error for a word outside a closed set; ``what`` is its sentence up to the nearest right word."""
     known = sorted(set(known))
     close = difflib.get_close_matches(word, known, 1)
     nearest = f"; the nearest known one is {close[0]!r}" if close else ""
     mend = f"write {close[0]!r}, or remove it" if close else f"one of: {', '.join(known)}"
-    return FixtureError(f"unknown {what} {word!r}{where}{nearest}", path, line_of(text, word), mend)
+    return FixtureError(what + nearest, path, line, mend)
 
 
-def line_of(text: str, word: str) -> int | None:
-    """The first line of ``text`` that holds ``word`` as a whole word, counted from 1."""
-    pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-    for number, line in enumerate(text.splitlines(), 1):
-        if pattern.search(line.split("#")[0]):
-            return number
-    return None
+# ── the types at a path ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def known_keys(kind: Any) -> set[str]:
-    """Every key any struct reachable from ``kind`` may hold."""
-    structs = structs_of(kind, set())
-    tags = {struct.__struct_config__.tag_field for struct in structs}
+def kinds_at(kind: Any, value: Any, path: Path) -> list[Any]:
+    """The types that ``kind`` allows at ``path``: several where a union does not tell which it is."""
+    kinds = alternatives(kind, value)
+    for part in path:
+        value = value[part] if part in inside(value) else None
+        kinds = [found for outer in kinds for inner in members(outer, part) for found in alternatives(inner, value)]
+    return kinds
+
+
+def inside(value: Any) -> Iterable[str | int]:
+    """The names or indexes of what stands in a value."""
+    return range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+
+
+def alternatives(kind: Any, value: Any) -> list[Any]:
+    """The members of a union, of tagged ones only that which ``value`` names; any other type alone."""
+    if get_origin(kind) not in (Union, UnionType):
+        return [kind]
+    kinds = get_args(kind)
+    tagged = [one for one in kinds if is_struct(one) and isinstance(value, dict) and tag_of(one) in value.items()]
+    return tagged or list(kinds)
+
+
+def members(kind: Any, part: str | int) -> list[Any]:
+    """The type of what stands under a name or an index in a value of ``kind``; none where nothing may."""
+    if is_struct(kind):
+        name, tag = tag_of(kind)
+        found = [field.type for field in msgspec.structs.fields(kind) if field.encode_name == part]
+        return [cast(Any, Literal)[tag]] if name == part else found
+    return list(get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)[:1])
+
+
+def keys_of(kinds: Iterable[Any]) -> set[str]:
+    """Every key that a struct among ``kinds`` may hold."""
+    structs = [kind for kind in kinds if is_struct(kind)]
     keys = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
-    return keys | {tag for tag in tags if tag is not None}
+    return keys | {name for name, _ in map(tag_of, structs) if name is not None}
 
 
-def known_words(kind: Any) -> set[str]:
-    """Every tag of any struct reachable from ``kind``, and every word of a literal."""
-    structs = structs_of(kind, set())
-    tags = {struct.__struct_config__.tag for struct in structs}
-    fields = [field.type for struct in structs for field in msgspec.structs.fields(struct)]
-    return {tag for tag in tags if isinstance(tag, str)}.union(*map(literals_in, fields))
+def words_of(kinds: Iterable[Any]) -> set[str]:
+    """Every string that a literal among ``kinds`` names."""
+    literals = [kind for kind in kinds if get_origin(kind) is Literal]
+    return {word for literal in literals for word in get_args(literal) if isinstance(word, str)}
 
 
-def literals_in(kind: Any) -> set[str]:
-    """Every string a type's literals name."""
-    parts = get_args(kind)
-    if get_origin(kind) is Literal:
-        return {part for part in parts if isinstance(part, str)}
-    return set().union(*map(literals_in, parts))
+def tag_of(struct: Any) -> tuple[str | None, Any]:
+    """The member that tells a struct from the others of its union, and what it holds there."""
+    config = struct.__struct_config__
+    return config.tag_field, config.tag
 
 
-def structs_of(kind: Any, seen: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
-    """Every msgspec struct reachable from ``kind``."""
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        if kind not in seen:
-            seen.add(kind)
-            for field in msgspec.structs.fields(kind):
-                structs_of(field.type, seen)
-    else:
-        for part in getattr(kind, "__args__", ()):
-            structs_of(part, seen)
-    return seen
+def is_struct(kind: Any) -> bool:
+    """Whether a type is a msgspec struct."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
