@@ -1,5 +1,5 @@
 # Thin names for a bare machine: Python 3.11+, make and git. Everything else is noxfile.py.
-#   make snapshot ARGS=compaction-recovery
+#   make snapshot ARGS=text-turn
 PYTHON ?= python3
 NOX = $(PYTHON) ci/bootstrap.py
 

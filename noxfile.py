@@ -31,6 +31,8 @@ os.environ.update(UV_OFFLINE)
 # Seconds for pytest to free its children and ports after Ctrl-C, before nox ends it.
 INTERRUPT, TERMINATE = 12, 10
 
+SNAPSHOTS = ROOT / "snapshots"
+
 # Foreign test data lies beside some checkouts; tests that read it skip elsewhere, and say so.
 CASES = ROOT.parent / "shared" / "cases"
 
@@ -68,7 +70,7 @@ def guard(session: nox.Session) -> None:
 
 @nox.session
 def snapshot(session: nox.Session) -> None:
-    """Keyless replay of our own agent's suite; `-- compaction-recovery` replays some of it."""
+    """Keyless replay of our own agent's suite; `-- text-turn` replays some of it."""
     sync(session, "snapshot")
     run(session, "session-snapshot", "replay", "--suite", "session", *session.posargs, env=mode("replay"))
 
@@ -84,8 +86,9 @@ def snapshot_agents(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def snapshot_record(session: nox.Session) -> None:
-    """Record scenarios anew from the live model (needs its key): `-- compaction-recovery`."""
+    """Record scenarios anew from the live model (needs its key): `-- text-turn`."""
     sync(session, "snapshot")
+    sync_named_agents(session)
     run(session, "session-snapshot", "record", *session.posargs, env=mode("record"))
 
 
@@ -93,6 +96,7 @@ def snapshot_record(session: nox.Session) -> None:
 def snapshot_refresh(session: nox.Session) -> None:
     """Show, keyless, what changed against the goldens and why; `--accept` writes it."""
     sync(session, "snapshot")
+    sync_named_agents(session)
     run(session, "session-snapshot", "refresh", *session.posargs, env=mode("refresh"))
 
 
@@ -113,6 +117,15 @@ def stress(session: nox.Session) -> None:
 def sync(session: nox.Session, group: str) -> None:
     """Make the session's environment hold exactly `group` of uv.lock."""
     uv_sync(session, ROOT, Path(session.virtualenv.location), "--no-default-groups", "--group", group)
+
+
+def sync_named_agents(session: nox.Session) -> None:
+    """Install the third-party agents whose scenarios the arguments name."""
+    for project in projects()[1:]:
+        names = {project.name, *(f"{project.name}/{folder.name}" for folder in project.iterdir())}
+        own = {folder.name for folder in project.iterdir()} - {path.name for path in (SNAPSHOTS / "session").iterdir()}
+        if {"--all", *names, *own} & set(session.posargs):
+            sync_agent(session, project)
 
 
 def sync_agent(session: nox.Session, project: Path) -> None:

@@ -59,6 +59,11 @@ def main(args: Sequence[str]) -> int:
 
 def relock(project: Path, root: Path, options: Sequence[str] = ()) -> None:
     """Write `project/uv.lock`; versions already locked stay unless `options` of `uv lock` say otherwise."""
+    if not (project / "pyproject.toml").is_file():
+        raise LockError(
+            f"{project}/pyproject.toml is missing\n"
+            "mend: write it as snapshots/agentao has it ([project] and [tool.uv] package = false)"
+        )
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         copy = copy_project(project, root, scratch)

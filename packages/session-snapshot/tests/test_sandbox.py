@@ -153,3 +153,15 @@ def test_spellings(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(real)
     assert spellings(tmp_path / "link") == (str(tmp_path / "link"), str(real))
     assert spellings(real) == (str(real),)
+
+
+def test_a_seed_from_a_read_only_checkout_can_be_written_in_the_sandbox(tmp_path: Path) -> None:
+    seed = tmp_path / "workspace"
+    (seed / "inner").mkdir(parents=True)
+    (seed / "inner" / "file").write_text("x")
+    (seed / "inner" / "file").chmod(0o444)
+    (seed / "inner").chmod(0o555)
+
+    box = make_sandbox(tmp_path, False, seed)
+
+    assert [oct(path.stat().st_mode & 0o200) for path in sorted(box.cwd.rglob("*"))] == ["0o200", "0o200"]

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from session_snapshot.errors import Refused
 from session_snapshot.staging import JOURNAL, recover, staging_root, swap
 
 OLD = {"keep": b"old keep", "both": b"old both", "gone": b"old gone"}
@@ -102,3 +103,18 @@ def test_a_new_scenario(tmp_path: Path) -> None:
     folder = tmp_path / "snapshots" / "s" / "new"
     swap(tmp_path / "snapshots", folder, {"a": b"1"}, [])
     assert content(folder) == {"a": b"1"}
+
+
+@pytest.mark.parametrize("spoil", ["the journal", "the target"])
+def test_a_swap_that_cannot_be_finished_is_said_and_not_a_traceback(folder: Path, spoil: str) -> None:
+    staged = stage(folder, journal=True)
+    if spoil == "the journal":
+        (staged / JOURNAL).write_text("{")
+    else:
+        (folder / "a").mkdir()
+        (folder / "a" / "in the way").touch()
+
+    with pytest.raises(Refused, match="cannot be finished") as caught:
+        recover(folder.parent.parent)
+
+    assert str(caught.value).splitlines()[-1].startswith("mend: make ")

@@ -6,15 +6,14 @@ The real key is in this process and in the recorder alone: never in the agent's 
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
 import filelock
 import httpx
 from fixture_guard import check, read_files, render, surroundings
-from llm_mock_server import ScriptedProvider, read_script, serve
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.drive import Driver
@@ -33,8 +32,9 @@ from session_snapshot.runroot import run_root
 from session_snapshot.sandbox import Sandbox, remove_tree
 from session_snapshot.secrets import find_key
 from session_snapshot.staging import recover, staging_root, swap
-from session_snapshot.suites import Loaded, Place, load, read
+from session_snapshot.suites import Loaded, Place, load
 from session_snapshot.told import DUMMY_KEY
+from session_snapshot.upstream import upstream_of
 
 Say = Callable[[str], None]
 
@@ -60,6 +60,7 @@ def record_all(places: Sequence[Place], snapshots: Path, environment: Mapping[st
     keys = [require_key(one, environment) for one in loaded]
     for one in loaded:
         refuse_authored(one)
+        refuse_no_oracle(one)
         if not force:
             refuse_edited(one)
     recover(snapshots)
@@ -86,9 +87,21 @@ def require_key(loaded: Loaded, environment: Mapping[str, str]) -> str:
             f"recording suite {suite!r} needs a key: {record.key_env} is not set",
             f"{record.key_env}=... nox -s snapshot_record -- {loaded.place.full_name}",
         )
-    if len(key) < SHORTEST_KEY:
-        raise Refused(f"{record.key_env} has {len(key)} characters, which is no key", "set the real one")
+    refuse_no_key(key, record.key_env, loaded.scenario.recording)
     return key
+
+
+def refuse_no_key(key: str, variable: str, recording: str) -> None:
+    """Refuse what cannot be a key: it could not be sent, or not be searched for in what was written.
+
+    Raises:
+        Refused: it is too short, or holds a space, a line end or a letter that no HTTP header carries.
+    """
+    mend = "set the real one" if recording == "live" else "a scripted recording takes any value of 8 letters or more"
+    if len(key) < SHORTEST_KEY:
+        raise Refused(f"{variable} has {len(key)} characters, which is no key", mend)
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise Refused(f"{variable} holds a space, a line end or a letter beyond ASCII, which no key does", mend)
 
 
 def refuse_authored(loaded: Loaded) -> None:
@@ -97,6 +110,15 @@ def refuse_authored(loaded: Loaded) -> None:
         raise Refused(
             f"{loaded.place.full_name} is authored: a person wrote its recording, and record would overwrite it",
             'edit session.jsonl by hand, or set recording = "live" or "scripted"',
+        )
+
+
+def refuse_no_oracle(loaded: Loaded) -> None:
+    """Refuse a scenario that changes files and says nowhere how they must be in the end."""
+    if loaded.scenario.workspace.final and not (loaded.place.folder / "workspace.expected").is_dir():
+        raise Refused(
+            f"{loaded.place.full_name} says [workspace] final = true and has no workspace.expected/",
+            "write the files the agent must leave there, by hand: no mode ever writes them",
         )
 
 
@@ -144,9 +166,10 @@ async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> Non
     name = loaded.place.full_name
     say(f"{name}: recording")
     with run_root() as base:
-        async with upstream_of(loaded, key) as url:
-            capture = await record_run(loaded, base, url, key, say)
+        async with upstream_of(loaded, key) as upstream:
+            capture = await record_run(loaded, base, upstream.url, key, say)
         refuse_faulty(loaded, capture)
+        upstream.refuse_leftovers()
         files, counts = new_fixtures(loaded, capture)
         refuse_leaks(capture, files, key)
         staged = stage(loaded, snapshots, files)
@@ -157,18 +180,6 @@ async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> Non
     refuse_unguarded(loaded, snapshots, staged)
     finish(loaded, snapshots, staged)
     say(f"{name}: recorded, {len(capture.calls)} model call(s)")
-
-
-@asynccontextmanager
-async def upstream_of(loaded: Loaded, key: str) -> AsyncIterator[str]:
-    """The provider's base URL: the real one, or the mock server that stands in for it and demands the key."""
-    assert loaded.agent.record is not None and loaded.agent.model is not None
-    if loaded.scenario.recording == "live":
-        yield loaded.agent.record.upstream_url
-        return
-    text, where = read(loaded.place.folder / "upstream.json")
-    async with serve(ScriptedProvider(read_script(text, where), where=where), api_key=key) as server:
-        yield server.base_url(loaded.agent.model.dialect)
 
 
 async def record_run(loaded: Loaded, base: Path, url: str, key: str, say: Say) -> Capture:
@@ -204,7 +215,7 @@ def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
             "the run breaks [expect], so it is not recorded: " + "; ".join(breaches),
             f"{loaded.place.full_name}/scenario.toml",
             None,
-            "correct the script, or [expect] if the intent changed",
+            "correct upstream.json or the agent, or [expect] if the intent changed",
         )
 
 

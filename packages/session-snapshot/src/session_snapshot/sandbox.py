@@ -46,6 +46,7 @@ def make_sandbox(base: Path, cwd_in_home: bool, seed: Path | None) -> Sandbox:
         folder.mkdir(parents=True, exist_ok=True)
     if seed is not None and seed.is_dir():
         shutil.copytree(seed, box.cwd, symlinks=True, dirs_exist_ok=True)
+        make_writable(box.cwd)
     return box
 
 
@@ -86,6 +87,13 @@ def proxies() -> dict[str, str]:
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     values = {name: NOWHERE for name in names} | {"NO_PROXY": NO_PROXY}
     return values | {name.lower(): value for name, value in values.items()}
+
+
+def make_writable(folder: Path) -> None:
+    """Lift the read-only marks of a seed that came from a read-only checkout: the agent works on a copy of its own."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
 def spellings(folder: Path) -> tuple[str, ...]:

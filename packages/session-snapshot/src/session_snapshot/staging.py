@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from session_snapshot.errors import Refused
 from session_snapshot.sandbox import remove_tree
 
 STAGING = ".snapshot-staging"
@@ -22,7 +23,12 @@ def staging_root(snapshots: Path) -> Path:
 
 
 def swap(snapshots: Path, folder: Path, files: Mapping[str, bytes], remove: list[str]) -> None:
-    """Put ``files`` (name -> bytes) into ``folder`` and remove the names in ``remove``, whole or not at all."""
+    """Put ``files`` (name -> bytes) into ``folder`` and remove the names in ``remove``, whole or not at all.
+
+    Raises:
+        Refused: the folder cannot be written; nothing was begun then.
+    """
+    refuse_read_only(folder)
     staged = staging_root(snapshots) / f"{folder.parent.name}--{folder.name}"
     remove_tree(staged)
     staged.mkdir(parents=True)
@@ -36,9 +42,28 @@ def swap(snapshots: Path, folder: Path, files: Mapping[str, bytes], remove: list
 
 
 def recover(snapshots: Path) -> list[str]:
-    """Finish every swap that a kill interrupted; the folders that were finished."""
+    """Finish every swap that a kill interrupted; the folders that were finished.
+
+    Raises:
+        Refused: one cannot be finished.
+    """
     root = staging_root(snapshots)
-    return [roll_forward(journal.parent) for journal in sorted(root.glob(f"*/{JOURNAL}"))]
+    finished = []
+    for journal in sorted(root.glob(f"*/{JOURNAL}")):
+        try:
+            finished.append(roll_forward(journal.parent))
+        except (OSError, ValueError, KeyError) as error:
+            raise Refused(
+                f"an interrupted command left {journal}, and what it began cannot be finished: {error}",
+                f"make {snapshots} writable, or remove {journal.parent} and restore the scenario from version control",
+            ) from error
+    return finished
+
+
+def refuse_read_only(folder: Path) -> None:
+    """Refuse to begin what could not be finished."""
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise Refused(f"{folder} cannot be written", "make the folder writable; nothing was changed")
 
 
 def roll_forward(staged: Path) -> str:

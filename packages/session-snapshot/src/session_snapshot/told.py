@@ -1,14 +1,17 @@
 """What an agent is told: its command, its environment, the files it finds in its home, and where it is installed."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import assert_never
 
 from llm_mock_server import MockServer
 from msgspec import Struct
 
 from session_snapshot.agent import ConfigFile, render
+from session_snapshot.errors import AgentError
 from session_snapshot.sandbox import Sandbox, environment
 from session_snapshot.suites import Loaded
 
@@ -30,6 +33,7 @@ class Extra(Struct, frozen=True):
 class Told(Struct, frozen=True):
     """All that an agent is booted with: the parts of its command, and what their placeholders stand for."""
 
+    loaded: Loaded
     parts: tuple[str, ...]
     values: dict[str, str]
     environment: dict[str, str]
@@ -39,8 +43,11 @@ class Told(Struct, frozen=True):
 
         Raises:
             FixtureError: an unknown placeholder.
+            AgentError: the program cannot be run.
         """
-        return render_all(self.parts, self.values)
+        command = render_all(self.parts, self.values)
+        refuse_missing_program(self.loaded, command[0], self.environment["PATH"])
+        return command
 
 
 def tell(loaded: Loaded, box: Sandbox, server: MockServer, extra: Extra) -> Told:
@@ -53,6 +60,7 @@ def tell(loaded: Loaded, box: Sandbox, server: MockServer, extra: Extra) -> Told
     declared = agent.env | loaded.scenario.env
     variables = {name: render(text, values, "agent.toml") for name, text in declared.items()}
     return Told(
+        loaded,
         (*agent.command, *extra.arguments),
         values,
         environment(box, program_folders(loaded), model_variables(loaded, values) | variables | extra.variables),
@@ -88,10 +96,16 @@ def write_files(files: list[ConfigFile], box: Sandbox, values: Mapping[str, str]
 
 
 def install_root(loaded: Loaded) -> Path:
-    """Where the agent is installed: its own environment, or the one this process runs in."""
-    if loaded.agent.install.kind == "uv":
-        return agents_home(loaded) / loaded.place.suite
-    return Path(sys.prefix)
+    """Where the agent is installed: its own environment, the suite's folder, or the environment of this process."""
+    match loaded.agent.install.kind:
+        case "uv":
+            return agents_home(loaded) / loaded.place.suite
+        case "none":
+            return loaded.place.suite_folder.resolve()
+        case "workspace":
+            return Path(sys.prefix)
+        case kind:
+            assert_never(kind)
 
 
 def agents_home(loaded: Loaded) -> Path:
@@ -101,4 +115,31 @@ def agents_home(loaded: Loaded) -> Path:
 
 def program_folders(loaded: Loaded) -> list[Path]:
     """Where the agent's programs are."""
-    return [install_root(loaded) / ("Scripts" if os.name == "nt" else "bin")]
+    root = install_root(loaded)
+    return [root if loaded.agent.install.kind == "none" else root / ("Scripts" if os.name == "nt" else "bin")]
+
+
+def refuse_missing_program(loaded: Loaded, program: str, path: str) -> None:
+    """Refuse a command whose program cannot be run, before anything is booted.
+
+    Raises:
+        AgentError: it is not there, is a folder, or is not executable.
+    """
+    if shutil.which(program, path=path) is not None:
+        return
+    if Path(program).is_dir():
+        raise AgentError(f"the agent's program {program!r} is a folder", "name the program in it, in agent.toml")
+    if Path(program).is_file():
+        raise AgentError(
+            f"the agent's program {program!r} is not executable",
+            f'chmod +x it, or name its interpreter first: command = ["python", "{program}"]',
+        )
+    raise AgentError(f"the agent's program {program!r} was not found", WHERE_FROM[loaded.agent.install.kind])
+
+
+WHERE_FROM = {
+    "uv": "nox -s snapshot_agents (it installs the suite's own lock)",
+    "workspace": "make the program part of this environment or put it on the PATH, or correct command in agent.toml",
+    "none": 'put it on the PATH, or name a file of the suite: command = ["node", "{{agent}}/agent.mjs"]',
+}
+"""How an agent's program comes to be there, by how it is installed."""

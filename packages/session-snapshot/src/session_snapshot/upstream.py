@@ -1,0 +1,83 @@
+"""What a recording is taken from: the real provider, or ``upstream.json`` on a server that stands in for it."""
+
+import difflib
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from llm_dialects import EntryError
+from llm_mock_server import ScriptedProvider, read_script, serve
+from msgspec import Struct
+
+from session_snapshot.errors import FixtureError
+from session_snapshot.strict import line_of
+from session_snapshot.suites import Loaded, read
+
+KINDS = ("say", "chunks", "throw", "hang")
+KEYS = (
+    "entries", "kind", "text", "reasoning", "toolCalls", "usage", "finish", "chunkSize", "chunks", "message", "code",
+    "status", "accepted", "readyFile", "name", "arguments", "id",
+)  # fmt: skip
+
+
+class Upstream(Struct, frozen=True):
+    """Where calls are forwarded to: a base URL for the agent's dialect, and the script where one stands in."""
+
+    url: str
+    provider: ScriptedProvider | None = None
+    where: str = ""
+
+    def refuse_leftovers(self) -> None:
+        """Refuse a script that holds more than the run asked for.
+
+        Raises:
+            FixtureError: it does.
+        """
+        if self.provider is not None and self.provider.remaining:
+            left, served = self.provider.remaining, self.provider.served
+            raise FixtureError(
+                f"{left} of {left + served} entries were never asked for: the run made {served} model call(s)",
+                self.where,
+                None,
+                "remove them, or let the script (input.json) ask for them",
+            )
+
+
+@asynccontextmanager
+async def upstream_of(loaded: Loaded, key: str) -> AsyncIterator[Upstream]:
+    """What the run's calls are forwarded to; a stand-in demands the key.
+
+    Raises:
+        FixtureError: ``upstream.json`` is missing or wrong.
+    """
+    assert loaded.agent.record is not None and loaded.agent.model is not None
+    if loaded.scenario.recording == "live":
+        yield Upstream(loaded.agent.record.upstream_url)
+        return
+    text, where = read(loaded.place.folder / "upstream.json")
+    provider = scripted(text, where)
+    async with serve(provider, api_key=key) as server:
+        yield Upstream(server.base_url(loaded.agent.model.dialect), provider, where)
+
+
+def scripted(text: str, where: str) -> ScriptedProvider:
+    """The stand-in for a provider.
+
+    Raises:
+        FixtureError: the script is wrong, where, and the nearest right word.
+    """
+    try:
+        return ScriptedProvider(read_script(text, where), where=where)
+    except EntryError as error:
+        raise explained(str(error), text, where) from error
+
+
+def explained(message: str, text: str, where: str) -> FixtureError:
+    """A fault of a script with its line and the nearest right word."""
+    what = message.removeprefix(f"{where}: ")
+    if found := re.search(r"line (\d+) column", what):
+        return FixtureError(what, where, int(found[1]), "correct the file")
+    word = next(iter(re.findall(r"'([^']+)'", what)), "")
+    close = difflib.get_close_matches(word, (*KINDS, *KEYS), 1) if word not in KEYS else []
+    mend = f"write {close[0]!r}" if close else f"an entry is one of {', '.join(KINDS)} (README, 'Your own agent')"
+    return FixtureError(what, where, line_of(text, word) if word else None, mend)

@@ -1,0 +1,65 @@
+"""``upstream.json``: what is wrong in it is named with its line and the nearest right word."""
+
+from pathlib import Path
+
+import pytest
+from session_snapshot.errors import FixtureError, Refused
+from session_snapshot.record import record_all, refuse_no_key
+from session_snapshot.suites import place_of
+from session_snapshot.upstream import Upstream, scripted
+
+SESSION = Path(__file__).parents[3] / "snapshots" / "session"
+WHERE = "snapshots/x/y/upstream.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ":1: not JSON"),
+        ('{\n  "entries": [\n    {"kind": "sya"}\n  ]\n}', ":3: entries[0].kind: 'sya' is none of"),
+        ('{\n  "entries": [\n    {"kind": "say", "txt": "x"}\n  ]\n}', ":3: entries[0]: unknown key 'txt'"),
+        ('{"entrys": []}', ": must be an object of one key"),
+        ('{"entries": [{"kind": "say", "text": 7}]}', ": entries[0].text: must be a string"),
+        ("[]", ": must be an object of one key"),
+    ],
+)
+def test_a_wrong_script_is_named_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(FixtureError) as caught:
+        scripted(text, WHERE)
+
+    assert f"{WHERE}{told}" in str(caught.value)
+    assert str(caught.value).splitlines()[-1].startswith("mend: ")
+
+
+@pytest.mark.parametrize(("word", "nearest"), [("sya", "say"), ("thrwo", "throw"), ("hagn", "hang")])
+def test_a_misspelt_kind_names_the_nearest(word: str, nearest: str) -> None:
+    with pytest.raises(FixtureError, match=f"mend: write '{nearest}'"):
+        scripted(f'{{"entries": [{{"kind": "{word}"}}]}}', WHERE)
+
+
+def test_entries_nobody_asked_for_are_refused() -> None:
+    provider = scripted('{"entries": [{"kind": "say", "text": "a"}, {"kind": "say", "text": "b"}]}', WHERE)
+    provider.served = 1
+
+    with pytest.raises(FixtureError, match="1 of 2 entries were never asked for: the run made 1 model call"):
+        Upstream("http://127.0.0.1:1", provider, WHERE).refuse_leftovers()
+
+
+@pytest.mark.parametrize("key", ["short", "sk-01234 56789", "sk-0123456789\n", "schlüssel-0123456789"])
+def test_what_cannot_be_a_key_is_refused_by_name(key: str) -> None:
+    with pytest.raises(Refused, match="THE_KEY"):
+        refuse_no_key(key, "THE_KEY", "scripted")
+
+
+def test_a_changed_tree_without_an_oracle_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    suite = tmp_path / "snapshots" / "session"
+    scenario = suite / "workspace-edit"
+    scenario.mkdir(parents=True)
+    for name in ("agent.toml", "workspace-edit/scenario.toml", "workspace-edit/input.json"):
+        (suite / name).write_bytes((SESSION / name).read_bytes())
+
+    with pytest.raises(Refused, match=r"has no workspace\.expected/"):
+        record_all(
+            [place_of(scenario / "scenario.toml")], suite.parent, {"OPENAI_API_KEY": "sk-0123456789"}, True, print
+        )
+    assert sorted(path.name for path in scenario.iterdir()) == ["input.json", "scenario.toml"]
