@@ -19,7 +19,16 @@ if sys.platform == "win32":
 
 
 @pytest.fixture
-def nox(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def terminal() -> Iterator[None]:
+    """What a test starts hears Ctrl-C, as from a terminal; this test run itself may be a background job, which does
+    not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def nox(tmp_path: Path, terminal: None) -> Iterator[subprocess.Popen[str]]:
     """A long `nox -s snapshot` in a process group of its own, its temporary files below ``tmp_path``."""
     if not bootstrap.TOOLS.is_dir():
         pytest.skip("there is no .tools/ here: run the tests by nox, or python ci/bootstrap.py -l once")

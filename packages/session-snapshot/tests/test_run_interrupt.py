@@ -5,17 +5,46 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 import watchfiles
-from session_snapshot.runroot import is_stale, machine
+from session_snapshot.runroot import is_stale, machine, undisturbed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="posix only: signals and process groups")
 
 PATIENCE = 60
 INTERRUPTED = 130
+
+
+@contextmanager
+def beginning_with(disposition) -> Iterator[None]:
+    """What is started in the block begins with this disposition of SIGINT, however this test run itself was started."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, disposition)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def terminal():
+    """Commands are started as from a terminal."""
+    with beginning_with(signal.default_int_handler):
+        yield
+
+
+@pytest.fixture
+def in_the_background():
+    """Commands are started as a script's background jobs are: deaf to SIGINT."""
+    with beginning_with(signal.SIG_IGN):
+        yield
 
 
 @pytest.fixture
@@ -72,6 +101,7 @@ def check_interrupted(suite, command):
     output, _ = command.communicate(timeout=PATIENCE)
     assert command.returncode == INTERRUPTED, output
     assert "Traceback" not in output
+    assert "child process" not in output, "asyncio was not the one who took the agent's exit code"
     check_nothing_left(suite)
     return output
 
@@ -85,6 +115,15 @@ def test_an_interrupted_run_leaves_nothing(hanging, workers, number, group):
     agents = wait_for_agents(hanging, max(int(workers), 1))
     assert len(hanging.survivors()) == 3 * len(agents)
     (os.killpg if group else os.kill)(command.pid, number)
+    check_interrupted(hanging, command)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_a_background_job_is_ended_as_well(hanging, in_the_background, workers, number):
+    command = start(hanging, "-n", workers)
+    wait_for_agents(hanging, max(int(workers), 1))
+    os.kill(command.pid, number)
     check_interrupted(hanging, command)
 
 
@@ -127,15 +166,46 @@ def test_the_folder_of_a_command_that_may_still_run_stays(tmp_path):
     assert is_stale(tmp_path)
 
 
-@pytest.mark.parametrize(("command", "arguments"), [("record", ["turn"]), ("refresh", ["--all", "--accept"])])
-def test_an_interrupted_command_that_writes_has_written_nothing(hanging, command, arguments):
-    hanging.write("upstream.json", '{"entries": [{"kind": "say", "text": "hello"}]}\n')
-    before = hanging.tree()
-    started = start(hanging, *arguments, command=command)
-    wait_for_agents(hanging, 1)
-    os.kill(started.pid, signal.SIGINT)
-    assert "session-snapshot: interrupted" in check_interrupted(hanging, started)
-    assert hanging.tree() == before
+WRITING = pytest.mark.parametrize(
+    ("command", "arguments"), [("record", ["turn"]), ("refresh", ["--all", "--accept"])], ids=["record", "refresh"]
+)
+
+
+@WRITING
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_interrupted_command_that_writes_has_written_nothing(hanging, command, arguments, number, times):
+    check_writes_nothing(hanging, command, arguments, number, times)
+
+
+@WRITING
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_a_background_job_that_writes_is_ended_as_well(hanging, in_the_background, command, arguments, number):
+    check_writes_nothing(hanging, command, arguments, number)
+
+
+def check_writes_nothing(suite, command, arguments, number, times=1):
+    suite.write("upstream.json", '{"entries": [{"kind": "say", "text": "hello"}]}\n')
+    before = suite.tree()
+    started = start(suite, *arguments, command=command)
+    wait_for_agents(suite, 1)
+    for _ in range(times):
+        os.kill(started.pid, number)
+    output = check_interrupted(suite, started).splitlines()
+    assert output[-1] == "session-snapshot: interrupted" and "child process" not in "".join(output)
+    assert len(output) <= 2, output
+    assert suite.tree() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_what_is_heard_while_a_folder_is_swept_is_put_off(number):
+    heard = []
+    signal.signal(number, lambda number, _: heard.append(number))
+    with undisturbed():
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+        assert heard == []
+    assert heard == [number]
 
 
 def test_load_ends_with_the_run(suite):

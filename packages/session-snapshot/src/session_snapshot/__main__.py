@@ -50,6 +50,8 @@ class Commands(click.Group):
 @click.version_option(package_name="session-snapshot")
 def main() -> None:
     """Record-once, replay-forever snapshot tests for AI agents."""
+    # Not as inherited: a shell starts a background job deaf to Ctrl-C, and it would hand that on to all it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, interrupt)
 
 

@@ -5,6 +5,7 @@ This module and :mod:`session_snapshot.leftovers` are the only ones that know ab
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,11 @@ from session_snapshot.leftovers import Leftovers
 READ_BYTES = 1 << 18
 STDERR_KEPT = 1 << 20
 """How much of the end of stderr is kept, in bytes."""
+
+if sys.platform == "win32":
+    REQUEST, END = signal.CTRL_BREAK_EVENT, signal.SIGTERM  # the latter ends a process at once there
+else:
+    REQUEST, END = signal.SIGTERM, signal.SIGKILL
 
 PIPE_SECONDS = 1.0
 """How long stdout may stay open after the process itself has gone (a grandchild may hold it)."""
@@ -94,7 +100,7 @@ class AgentProcess:
         self.leftovers.look()
         self._close_stdin()
         if how == "terminate":
-            self._terminate()
+            self._signal(REQUEST)
         if not await self.gone(seconds):
             await self.kill()
             told = "a request to terminate" if how == "terminate" else "the end of its stdin"
@@ -109,8 +115,7 @@ class AgentProcess:
         self._killed = True
         self.leftovers.look()
         self.leftovers.kill_all()
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        self._signal(END)
         await self._gone.wait()
         self._close_stdin()
         await self._drain()
@@ -119,12 +124,16 @@ class AgentProcess:
         if self.process.stdin is not None:
             self.process.stdin.close()
 
-    def _terminate(self) -> None:
+    def _signal(self, number: int) -> None:
+        """Send a signal. Not by the process' own methods on POSIX: they look first whether it has gone, which takes the
+        exit code from the loop's watcher (it would say 255, and complain of an unknown child)."""
+        if self.exit_code is not None:
+            return
         with contextlib.suppress(ProcessLookupError):
             if sys.platform == "win32":
-                self.process.send_signal(signal.CTRL_BREAK_EVENT)
+                self.process.send_signal(number)
             else:
-                self.process.terminate()
+                os.kill(self.process.pid, number)
 
     async def _drain(self) -> None:
         """Read both pipes to their end; a grandchild that holds one open is not waited for long."""

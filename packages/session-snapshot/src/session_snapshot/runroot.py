@@ -52,9 +52,9 @@ def machine() -> str:
 def sweep(root: Path) -> None:
     """Kill every agent of the folder that still runs, with all it started, and remove the folder.
 
-    Another Ctrl-C meanwhile is not heard: it would leave what the first one came to end.
+    A Ctrl-C meanwhile has to wait: it would leave what is to be ended.
     """
-    with deaf():
+    with undisturbed():
         leftovers = Leftovers(root)
         for pid in agents(root / PIDS):
             if not psutil.pid_exists(pid) or still_ours(pid, str(root)):
@@ -82,17 +82,22 @@ def still_ours(pid: int, home: str) -> bool:
 
 
 @contextlib.contextmanager
-def deaf() -> Iterator[None]:
-    """Hear no Ctrl-C and no request to terminate (which only the main thread ever hears)."""
+def undisturbed() -> Iterator[None]:
+    """Put a Ctrl-C or a request to terminate off to the end of the block (only the main thread ever hears one)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, _frame: heard.append(number))
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 @contextlib.contextmanager
