@@ -134,8 +134,8 @@ class Suite:
         self.turn.mkdir(parents=True)
         self.plan()
         self.agent()
-        self.steps(*STEPS)
         self.counts(*COUNTS)
+        self.steps(*STEPS)
         self.write("scenario.toml", SCENARIO)
         self.write("stdout.golden.jsonl", FRAMES)
         self.write("requests.golden.jsonl", REQUESTS)
@@ -166,13 +166,16 @@ class Suite:
         (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
     def steps(self, *steps: dict, answers: Sequence[str] = ()) -> None:
-        """``input.json``, a step a line."""
+        """``input.json``, a step a line; of steps that are new no frames are recorded."""
         lines = ",\n".join(f"    {json.dumps(step)}" for step in steps)
         told = f'  "permissionAnswers": {json.dumps([{"kind": kind} for kind in answers])},\n' if answers else ""
         self.write("input.json", f'{{\n{told}  "steps": [\n{lines}\n  ]\n}}\n')
+        if len(self.counted) != len(steps):
+            self.counts(*[*self.counted, *({} for _ in steps)][: len(steps)])
 
     def counts(self, *steps: dict) -> None:
         """``provenance.toml`` with these frames a step."""
+        self.counted = steps
         lines = "".join(
             "    { " + ", ".join(f"{kind} = {count}" for kind, count in step.items()) + " },\n" for step in steps
         )

@@ -76,6 +76,7 @@ def test_a_call_that_is_never_made_is_red(suite: Path) -> None:
     steps = json.loads((suite / "multi-turn" / "input.json").read_text())
     steps["steps"].pop()
     (suite / "multi-turn" / "input.json").write_text(json.dumps(steps))
+    (suite / "multi-turn" / "provenance.toml").unlink()
     failures = said(replay(suite, "multi-turn"))
     assert ("consumed", "recorded call session.jsonl#1 was never asked for") in failures
     assert ("expect", "model_calls: expected 2, there are 1") in failures
@@ -85,6 +86,7 @@ def test_a_call_that_nobody_recorded_is_red(suite: Path) -> None:
     steps = json.loads((suite / "text-turn" / "input.json").read_text())
     steps["steps"].append({"op": "promptExpectError", "text": "And more?"})
     (suite / "text-turn" / "input.json").write_text(json.dumps(steps))
+    (suite / "text-turn" / "provenance.toml").unlink()
     surfaces = {surface for surface, what in said(replay(suite, "text-turn")) if "not in the recording" in what}
     assert surfaces == {"requests"}
 

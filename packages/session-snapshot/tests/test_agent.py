@@ -5,6 +5,9 @@ from session_snapshot.agent import Adapter, ConfigFile, GuardAllow, parse_agent,
 from session_snapshot.errors import FixtureError
 
 HEAD = 'command = ["a"]\n'
+RULES = "[[normalize]]\n"
+RULE = HEAD + RULES + 'token = "a"\nkey = "k"\nreason = "r"\n'
+MODEL = HEAD + '[model]\ndialect = "openai-chat"\n'
 
 
 def test_every_table_is_read() -> None:
@@ -13,7 +16,7 @@ def test_every_table_is_read() -> None:
         + '[adapter]\narguments = ["--x"]\n[[adapter.files]]\npath = "p"\ntext = "t"\n'
         + '[guard]\nallow = [{code = "HOST", path = "s", contains = "c", reason = "r"}]\n'
         + '[wire]\nallow = [{check = "tools", reason = "r"}]\n'
-        + '[[ordering]]\nkind = "usage_update"\nrule = "float"\n'
+        + '[[ordering]]\nkind = "usage_update"\nrule = "float"\nreason = "r"\n'
         + '[[normalize]]\ntoken = "t"\nreason = "r"\nkey = "k"\n',
         "agent.toml",
     )
@@ -35,6 +38,41 @@ def test_every_table_is_read() -> None:
             HEAD + '[install]\nkind = "pip"\n',
             "agent.toml:3: unknown value 'pip' at $.install.kind\nmend: one of: none, ",
         ),
+        (
+            HEAD + '[model]\ndialect = "openai-chatt"\n',
+            "agent.toml:3: unknown dialect 'openai-chatt'; the nearest known one",
+        ),
+        (HEAD + '[model]\ndialect = "zzz"\n', "mend: one of: anthropic-messages, openai-chat"),
+        (HEAD + '[persistence]\nstate = []\nformat = "session-snapshot"\n', "agent.toml:4: format says that the agent"),
+        (HEAD + '[persistence]\nformat = "sqlite"\n', "agent.toml:3: session logs of format 'sqlite' are not read yet"),
+        (HEAD + '[persistence]\nformat = "zstd"\n', "'zstd' are not read yet\nmend: leave format and log out"),
+        (HEAD + "[capabilities]\nterminal = true\nfss = {}\n", "agent.toml:4: unknown capability 'fss'; the nearest"),
+        (HEAD + "[capabilities.fss]\n", "agent.toml:2: unknown capability 'fss'; the nearest known one is 'fs'"),
+        (
+            RULE + RULES + 'token = "b"\npattern = "("\nreason = "r"\n',
+            "agent.toml:6: [[normalize]] b: pattern: missing )",
+        ),
+        (
+            HEAD + RULES + 'token = "a b"\nkey = "k"\nreason = "r"\n',
+            "agent.toml:2: [[normalize]] token 'a b' is no name",
+        ),
+        (HEAD + RULES + 'token = "a"\nkey = "k"\nreason = " "\n', "[[normalize]] a: no reason\nmend: say why"),
+        (HEAD + RULES + 'token = "a"\nkey = "k"\n', "agent.toml:2: Object missing required field `reason`"),
+        (HEAD + RULES + 'token = "a"\nreason = "r"\n', "nothing to find\nmend: give it path, key or pattern"),
+        (HEAD + '[[ordering]]\nreason = "r"\n', "agent.toml:2: [[ordering]] names no frames"),
+        (
+            HEAD + '[[ordering]]\nexpand = true\n[[ordering]]\nrule = "drop"\n',
+            "agent.toml:4: [[ordering]] names no frames",
+        ),
+        (HEAD + '[[ordering]]\nkind = "k"\nrule = "drop"\n', "agent.toml:2: [[ordering]] k: no reason\nmend: say why"),
+        (HEAD + '[[ordering]]\nkind = "k"\n', "agent.toml:2: [[ordering]] k: no rule\nmend: give it rule ="),
+        (HEAD + '[env]\nA = "x{{cdw}}"\n', "agent.toml:3: unknown placeholder {{cdw}}\nmend: one of {{cwd}}, "),
+        (HEAD + '[env]\nA = "{{baseUrl}}"\n', "agent.toml:3: unknown placeholder {{baseUrl}}"),
+        ('command = [\n"a",\n"{{hme}}"]\n', "agent.toml:3: unknown placeholder {{hme}}"),
+        (HEAD + '[adapter]\narguments = ["{{x}}"]\n', "agent.toml:3: unknown placeholder {{x}}"),
+        (HEAD + '[[adapter.files]]\npath = "p"\ntext = "{{key}}"\n', "agent.toml:4: unknown placeholder {{key}}"),
+        (MODEL + '[[model.files]]\npath = "p"\ntext = """\n{{ky}}"""\n', "agent.toml:7: unknown placeholder {{ky}}"),
+        (HEAD + '[persistence]\nlog = "{{agent}}/x"\n', "agent.toml:3: unknown placeholder {{agent}}"),
         (HEAD + '[[ordering]]\nrule = "flaot"\n', "at $.ordering[0].rule; the nearest known one is 'float'"),
     ],
 )
@@ -55,3 +93,10 @@ def test_render(text: str, filled: str) -> None:
 def test_an_unknown_placeholder_names_the_known_ones() -> None:
     with pytest.raises(FixtureError, match=r"unknown placeholder \{\{cdw\}\}\nmend: one of \{\{cwd\}\}"):
         render("{{cdw}}", {"cwd": "/w"}, "agent.toml")
+
+
+def test_every_placeholder_is_known_where_it_is_filled() -> None:
+    told = "{{cwd}}{{home}}{{tmp}}{{agent}}{{baseUrl}}{{origin}}{{key}}"
+    parse_agent(
+        MODEL + f'[env]\nA = "{told}"\n[persistence]\nlog = "{{{{home}}}}/x"\n[capabilities]\n_meta = {{}}\n', "a"
+    )

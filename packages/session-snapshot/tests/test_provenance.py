@@ -5,9 +5,11 @@ import tomllib
 from pathlib import Path
 
 import msgspec
+import pytest
 from fixture_guard import machine_digest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session_snapshot.errors import FixtureError
 from session_snapshot.pacing import Pace
 from session_snapshot.provenance import (
     AgentId,
@@ -51,12 +53,33 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert (made.agent, made.frames.steps) == (AgentId("a", "1"), [{"a": 2, "b": 1}, {}])
     assert list(made.frames.steps[0]) == ["a", "b"]
     (tmp_path / "provenance.toml").write_text(format_provenance(made), encoding="utf-8")
-    assert read_provenance(tmp_path, "p") == made
+    assert read_provenance(tmp_path) == made
     assert pace_of(made) == Pace([{"a": 2, "b": 1}, {}])
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"made_by = 'hand'\n# \xff\n", "provenance.toml:2: not UTF-8 (byte 19)"),
+        (b"made_by = 'hand'\nupstream\n", "provenance.toml:2: not TOML"),
+        (b"made_by = 'hand'\nupstream = 'none'\nmodle = 'm'\n", "provenance.toml:3: unknown key 'modle'; the nearest"),
+        (
+            b"made_by = 'hand'\nupstream = 'none'\n[agent]\nnam = 'm'\n",
+            "provenance.toml:4: unknown key 'nam' in $.agent",
+        ),
+        (b"made_by = 'hand'\nupstream = 'none'\n[frames]\nstep = []\n", "provenance.toml:4: unknown key 'step'"),
+    ],
+)
+def test_what_is_no_provenance(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "provenance.toml").write_bytes(content)
+    with pytest.raises(FixtureError) as caught:
+        read_provenance(tmp_path)
+    assert said in str(caught.value)
+    assert "\nmend: " in str(caught.value)
+
+
 def test_where_there_is_none(tmp_path: Path) -> None:
-    assert read_provenance(tmp_path, "p") is None
+    assert read_provenance(tmp_path) is None
     assert pace_of(None) == Pace(None)
     assert pace_of(Provenance("hand", "none")) == Pace(None)
     no_lock = make_provenance("hand", "none", {}, "", "", tmp_path / "uv.lock", {}, [])

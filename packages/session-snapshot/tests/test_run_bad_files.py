@@ -6,6 +6,7 @@ import pytest
 from session_snapshot.errors import FixtureError
 
 WHERE = "snapshots/scripted"
+STEPS = [{"op": "initialize"}, {"op": "newSession"}, {"op": "prompt", "text": "Say hello."}]
 
 
 def check_refused(suite, *said):
@@ -67,10 +68,36 @@ def test_no_recording_names_the_command_that_makes_one(suite):
     check_refused(suite, f"{WHERE}/turn/session.jsonl: ", "mend: nox -s snapshot_record -- scripted/turn")
 
 
-@pytest.mark.parametrize("name", ["scenario.toml", "input.json", "session.jsonl", "requests.golden.jsonl"])
+TEXTS = ["scenario.toml", "input.json", "session.jsonl", "requests.golden.jsonl", "stdout.golden.jsonl"]
+TEXTS += ["provenance.toml", "header.system.md", "header.tools.json", "replay.override.json"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_file_that_is_no_text_is_named(suite, name):
-    (suite.turn / name).write_bytes((suite.turn / name).read_bytes() + b"\xff\n")
-    check_refused(suite, f"{WHERE}/turn/{name}: not UTF-8 (byte ")
+    if name == "replay.override.json":
+        override(suite, '{"patches": []}\n')
+    content = (suite.turn / name).read_bytes()
+    (suite.turn / name).write_bytes(content + b"\xff\n")
+    check_refused(suite, f"{WHERE}/turn/{name}:{len(content.splitlines()) + 1}: not UTF-8 (byte {len(content)})")
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([*STEPS, {"op": "prompt", "text": "Say hello."}], "the script has 4 steps, and had 3 when it was recorded"),
+        (STEPS[:1], "the script has 1 step, and had 3 when it was recorded"),
+    ],
+)
+def test_a_script_that_is_not_the_recorded_one(suite, steps, said):
+    recorded = suite.counted
+    suite.steps(*steps)
+    suite.counts(*recorded)
+    check_refused(suite, f"{WHERE}/turn/input.json: {said}\nmend: nox -s snapshot_record -- scripted/turn")
+
+
+def test_a_script_of_which_no_frames_are_recorded(suite):
+    suite.counts()
+    suite.green()
 
 
 # ── what a machine writes ───────────────────────────────────────────────────────────────────────────────────────────
@@ -244,9 +271,9 @@ def test_an_unknown_wire_check_is_named(suite):
 
 def test_an_unknown_placeholder_of_the_command_is_named(suite):
     suite.agent(command=["agent", "{{hme}}"])
-    suite.red("fixture", "agent.toml: unknown placeholder {{hme}}", "{{home}}")
+    check_refused(suite, f"{WHERE}/agent.toml:1: unknown placeholder {{{{hme}}}}", "{{home}}")
 
 
 def test_an_unknown_placeholder_of_the_environment_is_named(suite):
     suite.agent('[env]\nA = "{{bseUrl}}"\n')
-    check_refused(suite, "agent.toml", "unknown placeholder {{bseUrl}}", "{{baseUrl}}")
+    check_refused(suite, "agent.toml:11: unknown placeholder {{bseUrl}}", "{{baseUrl}}")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from session_snapshot.schema import DIALECT, SCHEMAS, plain, schema_files, schema_of
 from session_snapshot.steps import Step
-from session_snapshot.strict import structs_of
 
 ROOT = Path(__file__).parents[3]
 COMMITTED = ROOT / "docs" / "schema"
@@ -139,3 +139,16 @@ def test_every_op_is_explained_to_editors() -> None:
 
 def test_docstrings_become_plain_paragraphs() -> None:
     assert plain("One ``key``\n    and more.\n\n    Next.\n") == "One `key` and more.\n\nNext."
+
+
+def structs_of(kind: Any, seen: set[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
+    """Every struct reachable from ``kind``."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind not in seen:
+            seen.add(kind)
+            for field in msgspec.structs.fields(kind):
+                structs_of(field.type, seen)
+    else:
+        for part in getattr(kind, "__args__", ()):
+            structs_of(part, seen)
+    return seen

@@ -6,14 +6,17 @@ Strings of ``command``, ``[env]``, ``[[model.files]]`` and ``[persistence]`` may
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from llm_dialects import DIALECTS
 from msgspec import Struct
+from normalizer import Declared
 
 from session_snapshot.errors import FixtureError
+from session_snapshot.lines import line_at, line_with
 from session_snapshot.protocols import PROTOCOLS
-from session_snapshot.strict import line_of, parse_toml
+from session_snapshot.strict import misspelt, parse_toml
 
 
 class Closed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -162,19 +165,121 @@ def parse_agent(text: str, path: str) -> Agent:
     """Read ``agent.toml``.
 
     Raises:
-        FixtureError: unknown key (nearest named), an empty command, a missing or wrong value, an unknown protocol.
+        FixtureError: unknown key (nearest named), an empty command, a missing or wrong value, an unknown protocol or
+            dialect, a rule that cannot be applied, an unknown placeholder.
     """
     agent = parse_toml(text, path, Agent)
-    if agent.protocol not in PROTOCOLS:
-        known = ", ".join(PROTOCOLS)
-        line = line_of(text, "protocol")
-        raise FixtureError(f"nobody here speaks {agent.protocol!r}", path, line, f"set protocol to one of: {known}")
-    if not agent.command:
-        raise FixtureError("command is empty", path, None, 'name the program, e.g. command = ["my-agent", "--acp"]')
+    for check in CHECKS:
+        for error in check(agent, text, path):
+            raise error
     return agent
 
 
+def declared_of(rule: NormalizeRule) -> Declared:
+    """A ``[[normalize]]`` entry as the normaliser takes it.
+
+    Raises:
+        ValueError: it can find nothing, or its token, reason or pattern is none; the last line says what mends it.
+    """
+    return Declared(
+        token=rule.token,
+        reason=rule.reason,
+        path=rule.path or None,
+        key=rule.key or None,
+        pattern=rule.pattern or None,
+    )
+
+
+# ── what the types cannot say ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_command(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """There is a program, and a protocol it can be spoken to in."""
+    if agent.protocol not in PROTOCOLS:
+        what, mend = f"nobody here speaks {agent.protocol!r}", f"set protocol to one of: {', '.join(PROTOCOLS)}"
+        yield FixtureError(what, path, line_at(text, ("protocol",)), mend)
+    if not agent.command:
+        mend = 'name the program, e.g. command = ["my-agent", "--acp"]'
+        yield FixtureError("command is empty", path, line_at(text, ("command",)), mend)
+
+
+def check_dialect(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """The model's dialect is one that can be served."""
+    if agent.model is not None and agent.model.dialect not in DIALECTS:
+        what, line = f"unknown dialect {agent.model.dialect!r}", line_at(text, ("model", "dialect"))
+        yield misspelt(what, agent.model.dialect, DIALECTS, path, line)
+
+
+def check_persistence(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """A session log that is to be read can be found, and read."""
+    log, line = agent.persistence, line_at(text, ("persistence", "format"))
+    if log.format not in READ_FORMATS:
+        what = f"session logs of format {log.format!r} are not read yet"
+        yield FixtureError(what, path, line, "leave format and log out: the model's answers are recorded on the wire")
+    if log.format == "session-snapshot" and not log.log:
+        mend = 'say where it is, e.g. log = "{{home}}/.my-agent/sessions/*/session.jsonl"'
+        yield FixtureError(
+            "format says that the agent writes a session log, and log does not say where", path, line, mend
+        )
+
+
+def check_capabilities(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """What the client offers are capabilities the protocol knows."""
+    for name in agent.capabilities:
+        if name not in CAPABILITIES:
+            yield misspelt(
+                f"unknown capability {name!r}", name, CAPABILITIES, path, line_at(text, ("capabilities", name))
+            )
+
+
+def check_normalize(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """Every ``[[normalize]]`` entry is a rule that can be applied."""
+    for index, rule in enumerate(agent.normalize):
+        try:
+            declared_of(rule)
+        except ValueError as error:
+            what, _, mend = str(error).partition("\nmend: ")
+            yield FixtureError(what, path, line_at(text, ("normalize", index)), mend)
+
+
+def check_ordering(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """Every ``[[ordering]]`` entry says of which frames, what becomes of them, and why."""
+    for index, entry in enumerate(agent.ordering):
+        line = line_at(text, ("ordering", index))
+        if not entry.kind and (entry.rule or not entry.expand):
+            yield FixtureError("[[ordering]] names no frames", path, line, "give it kind, or say expand = true")
+        if entry.kind and not entry.rule:
+            mend = 'give it rule = "float", "last" or "drop"'
+            yield FixtureError(f"[[ordering]] {entry.kind}: no rule", path, line, mend)
+        if entry.rule and not entry.reason.strip():
+            yield FixtureError(f"[[ordering]] {entry.kind}: no reason", path, line, "say why the order varies")
+
+
+def check_placeholders(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """Every placeholder stands for something where it is used."""
+    adapter, files = agent.adapter or Adapter(), agent.model.files if agent.model else []
+    told = (*PLACES, *(("baseUrl",) if agent.model else ()), "origin", "key")
+    uses = (
+        (told, [*agent.command, *agent.env.values(), *adapter.arguments, *(file.text for file in files)]),
+        (PLACES, [file.text for file in adapter.files]),
+        (PLACES[:3], [agent.persistence.log]),
+    )
+    for known, strings in uses:
+        yield from unknown_placeholders(strings, known, text, path)
+
+
+def unknown_placeholders(strings: Iterable[str], known: Iterable[str], text: str, path: str) -> Iterator[FixtureError]:
+    """An error for each placeholder in ``strings`` that is none of ``known``; ``text`` is the file they stand in."""
+    for string in strings:
+        try:
+            render(string, dict.fromkeys(known, ""), path)
+        except FixtureError as error:
+            line = line_with(text, error.what.removeprefix(UNKNOWN_PLACEHOLDER))
+            yield FixtureError(error.what, path, line, error.mend)
+
+
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z]+)\}\}")
+UNKNOWN_PLACEHOLDER = "unknown placeholder "
 
 
 def render(text: str, values: Mapping[str, str], path: str) -> str:
@@ -187,7 +292,28 @@ def render(text: str, values: Mapping[str, str], path: str) -> str:
     def fill(match: re.Match[str]) -> str:
         if match[1] not in values:
             known = ", ".join(f"{{{{{name}}}}}" for name in values)
-            raise FixtureError(f"unknown placeholder {match[0]}", path, None, f"one of {known}")
+            raise FixtureError(f"{UNKNOWN_PLACEHOLDER}{match[0]}", path, None, f"one of {known}")
         return values[match[1]]
 
     return PLACEHOLDER.sub(fill, text)
+
+
+PLACES = ("cwd", "home", "tmp", "agent")
+"""The placeholders that stand for folders."""
+
+READ_FORMATS = ("none", "session-snapshot")
+"""The formats of session logs that are read; the others have their names already."""
+
+CAPABILITIES = ("fs", "terminal", "session", "plan", "auth", "elicitation", "nes", "positionEncodings", "_meta")
+"""The members of ``ClientCapabilities`` in the schema of agent-client-protocol, version 1."""
+
+CHECKS = (
+    check_command,
+    check_dialect,
+    check_persistence,
+    check_capabilities,
+    check_normalize,
+    check_ordering,
+    check_placeholders,
+)
+"""What is checked once the file has its shape, in this order; the first error is told."""

@@ -13,6 +13,7 @@ from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, parse_header
 from session_snapshot.provenance import Provenance, read_provenance
 from session_snapshot.report import Surface
 from session_snapshot.scenario import parse_scenario
+from session_snapshot.steps import SCRIPT
 from session_snapshot.suites import Loaded, read, short
 
 STDOUT = "stdout.golden.jsonl"
@@ -76,12 +77,14 @@ def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
     pins = dict(pins_of(loaded.place.suite_folder)) | own_pin(loaded, folder)
     headers = {name: pin.header for name, pin in pins.items()}
     check_rows_pinned(loaded, folder, headers)
-    names = [path.name for path in sorted(folder.glob("*.jsonl"))]
+    texts = {path.name: read(path)[0] for path in sorted([*folder.glob("*.jsonl"), *folder.glob(OVERRIDE)])}
+    provenance = read_provenance(folder)
+    refuse_other_script(loaded, provenance)
     return Committed(
         recording=load_scenario_recording(Path(short(folder)), headers),
-        texts={name: read(folder / name)[0] for name in names},
+        texts={name: text for name, text in texts.items() if name != OVERRIDE},
         pins=pins,
-        provenance=read_provenance(folder, f"{short(folder)}/{PROVENANCE}"),
+        provenance=provenance,
         own_log=loaded.agent.persistence.format == "session-snapshot",
         folder=folder,
         wire=loaded.scenario.seam == "wire",
@@ -101,6 +104,19 @@ def refuse_undeclared_override(loaded: Loaded, folder: Path) -> None:
         what = "is there, but scenario.toml does not say overridden = true" if there else "is declared and missing"
         mend = "set overridden = true" if there else "write it, or record the scenario again"
         raise FixtureError(f"the override {what}", f"{short(folder)}/{OVERRIDE}", None, mend)
+
+
+def refuse_other_script(loaded: Loaded, provenance: Provenance | None) -> None:
+    """A script still has as many steps as it had when it was recorded, where the recording says how many."""
+    recorded = len(provenance.frames.steps) if provenance is not None else 0
+    steps = len(loaded.script.steps)
+    if recorded not in (0, steps):
+        raise FixtureError(
+            f"the script has {steps} step{'s'[: steps != 1]}, and had {recorded} when it was recorded",
+            f"{short(loaded.place.folder)}/{SCRIPT}",
+            None,
+            f"nox -s snapshot_record -- {loaded.place.full_name}",
+        )
 
 
 def check_rows_pinned(loaded: Loaded, folder: Path, headers: Mapping[str, Header]) -> None:

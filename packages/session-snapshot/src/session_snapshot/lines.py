@@ -39,6 +39,12 @@ def line_within(text: str, path: Path, word: str) -> int | None:
     return line_of(text, word, line_at(text, path)) or line_of(text, word)
 
 
+def line_with(text: str, piece: str) -> int | None:
+    """The first line of ``text`` that holds ``piece`` anywhere."""
+    start = text.find(piece)
+    return text.count("\n", 0, start) + 1 if start >= 0 else None
+
+
 # ── TOML ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

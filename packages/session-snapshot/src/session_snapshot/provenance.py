@@ -15,24 +15,25 @@ from msgspec import Struct, field
 
 from session_snapshot.pacing import Pace
 from session_snapshot.strict import parse_toml
+from session_snapshot.suites import read
 
 HEADING = "# Written by a machine: nox -s snapshot_record, or nox -s snapshot_refresh -- --accept.\n"
 
 
-class AgentId(Struct, frozen=True):
+class AgentId(Struct, frozen=True, forbid_unknown_fields=True):
     """The agent as it named itself in ``initialize``."""
 
     name: str = ""
     version: str = ""
 
 
-class Frames(Struct, frozen=True):
+class Frames(Struct, frozen=True, forbid_unknown_fields=True):
     """How many frames of each kind belong to each step."""
 
     steps: list[dict[str, int]] = []
 
 
-class Provenance(Struct, frozen=True):
+class Provenance(Struct, frozen=True, forbid_unknown_fields=True):
     """One ``provenance.toml``. Digests are sha256 in hex."""
 
     made_by: Literal["record", "refresh", "hand"]
@@ -48,10 +49,14 @@ class Provenance(Struct, frozen=True):
     frames: Frames = field(default_factory=Frames)
 
 
-def read_provenance(folder: Path, name: str) -> Provenance | None:
-    """The provenance of a scenario, or ``None`` where it has none yet."""
+def read_provenance(folder: Path) -> Provenance | None:
+    """The provenance of a scenario, or ``None`` where it has none yet.
+
+    Raises:
+        FixtureError: it is not UTF-8, not TOML, or not a provenance.
+    """
     path = folder / "provenance.toml"
-    return parse_toml(path.read_text(encoding="utf-8"), name, Provenance) if path.is_file() else None
+    return parse_toml(*read(path), Provenance) if path.is_file() else None
 
 
 def pace_of(provenance: Provenance | None) -> Pace:

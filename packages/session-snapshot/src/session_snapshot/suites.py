@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from session_snapshot.agent import Agent, parse_agent
 from session_snapshot.errors import FixtureError, Refused
+from session_snapshot.lines import line_within
 from session_snapshot.scenario import Scenario, parse_scenario
 from session_snapshot.steps import Script, parse_script
-from session_snapshot.strict import line_of
 
 
 class Place(Struct, frozen=True, order=True):
@@ -100,7 +100,7 @@ def unused_allowances(suite: Path, used: Mapping[Path, Sequence[str]]) -> list[s
     needed = {check for path, checks in used.items() if path.parent.parent == suite for check in checks}
     what = "is not used by any scenario"
     return [
-        f"{name}:{line_of(text, entry.check)}: [wire] allow {entry.check!r} {what}\nmend: remove it"
+        f"{name}:{line_within(text, ('wire',), entry.check)}: [wire] allow {entry.check!r} {what}\nmend: remove it"
         for entry in parse_agent(text, name).wire.allow
         if entry.check not in needed
     ]
@@ -110,17 +110,31 @@ def read(path: Path) -> tuple[str, str]:
     """A committed file's text, line ends and all, and the name errors call it by.
 
     Raises:
-        FixtureError: it is missing or not UTF-8.
+        FixtureError: it is missing, a folder, or not UTF-8.
     """
     name = short(path)
     try:
-        return path.read_bytes().decode(), name
+        content = path.read_bytes()
     except FileNotFoundError as error:
-        raise FixtureError(
-            "the file is missing", name, None, f"write {path.name} (README, 'Your own agent')"
-        ) from error
+        raise FixtureError("the file is missing", name, None, how_to_make(path)) from error
+    except OSError as error:
+        raise FixtureError(f"cannot be read: {error.strerror}", name, None, how_to_make(path)) from error
+    try:
+        return content.decode(), name
     except UnicodeDecodeError as error:
-        raise FixtureError(f"not UTF-8 (byte {error.start})", name, None, "save the file as UTF-8") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FixtureError(f"not UTF-8 (byte {error.start})", name, line, "save the file as UTF-8") from error
+
+
+def how_to_make(path: Path) -> str:
+    """How a file comes to be: a person writes it, or a recording."""
+    if path.name in BY_HAND:
+        return f"write {path.name} (README, 'Your own agent')"
+    return f"nox -s snapshot_record -- {path.parent.parent.name}/{path.parent.name}"
+
+
+BY_HAND = frozenset({"agent.toml", "scenario.toml", "input.json"})
+"""The files of a suite that a person writes; a machine writes the others."""
 
 
 def short(path: Path) -> str:
