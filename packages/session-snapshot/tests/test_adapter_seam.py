@@ -79,7 +79,7 @@ def test_a_call_that_is_never_made_is_red(suite: Path) -> None:
     (suite / "multi-turn" / "provenance.toml").unlink()
     failures = said(replay(suite, "multi-turn"))
     assert ("consumed", "recorded call session.jsonl#1 was never asked for") in failures
-    assert ("expect", "model_calls: expected 2, there are 1") in failures
+    assert ("expect", "snapshots/session/multi-turn/scenario.toml:9: model_calls: expected 2, there are 1") in failures
 
 
 def test_a_call_that_nobody_recorded_is_red(suite: Path) -> None:

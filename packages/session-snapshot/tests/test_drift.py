@@ -60,5 +60,5 @@ def test_groups_the_most_shared_first_each_scenario_once() -> None:
     text = Change("session", "wording", "/text changed")
     assert group_lines({"s/a": [text], "s/b": [plan, plan], "s/c": [plan]}) == [
         "additive: stdout: event 'plan' added, in 2 scenarios: s/b, s/c",
-        "wording: session: /text changed, in 1 scenario: s/a",
+        "wording: session: /text changed, in s/a",
     ]

@@ -35,7 +35,7 @@ def committed(texts: dict[str, str], own_log: bool) -> Committed:
             [("stdout", None), ("session", "c"), ("session", "b")],
         ),
         ({"requests.golden.jsonl": "r"}, {}, False, [("stdout", None), ("requests", "r")]),
-        ({}, {"requests.golden.jsonl": "r"}, False, [("stdout", None), ("requests", "")]),
+        ({}, {"requests.golden.jsonl": "r"}, False, [("stdout", None), ("requests", None)]),
     ],
 )
 def test_what_is_compared_is_there_on_either_side(texts, actual, own_log, compared) -> None:
@@ -81,9 +81,7 @@ def test_what_is_refused(suite: Path) -> None:
     (suite / "cancel" / "replay.override.json").unlink()
     check_refused(suite, "cancel", "the override is declared and missing")
     (suite / "text-turn" / "header.system.md").unlink()
-    check_refused(
-        suite, "bash-tool-turn", "requests.golden.jsonl:1: no scenario of the suite pins the header class 'default'"
-    )
+    check_refused(suite, "bash-tool-turn", "text-turn/header.system.md: the file is missing")
 
 
 def test_a_wrong_pin(suite: Path) -> None:

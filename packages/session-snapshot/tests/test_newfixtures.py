@@ -101,7 +101,7 @@ def test_an_override_must_be_declared(declared: bool, entry: object, said: str) 
 
 
 ONE, TWO = Header(("one",), ()), Header(("two",), ())
-PINS = {"default": Pin("default", ONE, "p/header.system.md")}
+PINS = {"default": Pin("default", ONE, "p")}
 
 
 def surfaces(*headers: Header) -> Surfaces:
@@ -123,7 +123,7 @@ def test_the_pin(header: HeaderClass, found: list[Header], files: dict[str, str]
 @pytest.mark.parametrize(
     ("header", "found", "said"),
     [
-        (HeaderClass("default"), [TWO], "its header is not as p/header.system.md pins class 'default'"),
+        (HeaderClass("default"), [TWO], "its header is not as p pins class 'default'"),
         (HeaderClass("new"), [TWO], "no scenario of the suite pins header class 'new'"),
         (HeaderClass("own", pin=True), [ONE], "the run has 0 headers that nobody else pins"),
         (HeaderClass("own", pin=True), [TWO, Header(("three",), ())], "the run has 2 headers that nobody else pins"),

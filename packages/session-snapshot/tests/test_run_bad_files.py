@@ -4,6 +4,8 @@ import json
 
 import pytest
 from session_snapshot.errors import FixtureError
+from session_snapshot.fixtures import load_committed
+from session_snapshot.suites import Place, load
 
 WHERE = "snapshots/scripted"
 STEPS = [{"op": "initialize"}, {"op": "newSession"}, {"op": "prompt", "text": "Say hello."}]
@@ -98,6 +100,27 @@ def test_a_script_that_is_not_the_recorded_one(suite, steps, said):
 def test_a_script_of_which_no_frames_are_recorded(suite):
     suite.counts()
     suite.green()
+
+
+@pytest.mark.parametrize("name", ["header.system.md", "header.tools.json"])
+def test_a_missing_pin_is_made_by_recording_the_scenario_that_pins(suite, name):
+    suite.copy("other")
+    suite.remove(name)
+    said = f"{WHERE}/turn/{name}: the file is missing, and with it the pin of header class 'default'"
+    check_refused(suite, said, "mend: nox -s snapshot_record -- scripted/turn")
+    with pytest.raises(FixtureError, match=r"mend: nox -s snapshot_record -- scripted/turn$"):
+        load_committed(load(Place("scripted", "other", suite.folder / "other")))
+
+
+def test_a_class_that_nobody_pins(suite):
+    suite.edit("scenario.toml", "pin = true", "pin = false")
+    said = f"{WHERE}/turn/requests.golden.jsonl:1: no scenario of the suite pins the header class 'default'"
+    check_refused(suite, said, "mend: set [header] pin = true in one scenario")
+
+
+def test_missing_requests_are_named(suite):
+    suite.remove("requests.golden.jsonl")
+    suite.red("requests", f"{WHERE}/turn/requests.golden.jsonl is missing", "mend: record the scenario")
 
 
 # ── what a machine writes ───────────────────────────────────────────────────────────────────────────────────────────
@@ -261,7 +284,10 @@ def test_an_unused_permission_answer_is_red(suite):
 
 def test_a_recording_that_breaks_its_own_intent_is_refused(suite):
     suite.edit("scenario.toml", '"hello"', '"bonjour"')
-    check_refused(suite, "session.jsonl: the recording breaks its own [expect]", "'bonjour' is not in the answer")
+    said = "scenario.toml:13: the recording breaks its own [expect]"
+    check_refused(
+        suite, f"{WHERE}/turn/{said}", "'bonjour' is not in the answer", "mend: nox -s snapshot_record -- scr"
+    )
 
 
 def test_an_unknown_wire_check_is_named(suite):

@@ -54,6 +54,22 @@ def test_one_changed_word_makes_exactly_that_scenario_red(suite):
     assert not actual.exists(), "a green run takes away what a red one left"
 
 
+@pytest.mark.parametrize("blocked", [".snapshot-actual", ".snapshot-actual/scripted", ".snapshot-actual/scripted/turn"])
+def test_actual_files_that_cannot_be_kept_hide_no_report(suite, blocked):
+    """A file stands where their folder would."""
+    (suite.root / blocked).parent.mkdir(parents=True, exist_ok=True)
+    (suite.root / blocked).write_text("", encoding="utf-8")
+    check_command(suite, 0, "1 passed")
+    suite.edit("stdout.golden.jsonl", "there", "their")
+    check_command(
+        suite,
+        1,
+        "stdout.golden.jsonl:3: 1 difference",
+        "actual files: could not be kept in .snapshot-actual/scripted/turn: ",
+        "run again:    nox -s snapshot_agents -- scripted/turn",
+    )
+
+
 def test_a_scenario_of_another_platform_is_skipped_by_name(suite):
     suite.edit("scenario.toml", 'recording = "scripted"', 'recording = "scripted"\nplatforms = ["win32", "darwin"]')
     check_command(suite, 0, "1 skipped", "platforms = ['win32', 'darwin'], this is linux")

@@ -131,9 +131,23 @@ def test_the_day_and_the_place_of_a_run_are_no_drift(suite):
     suite.green()
 
 
-def test_a_header_that_drifts_names_its_pin(suite):
-    suite.plan(session_prompt=[["hear"], ["call", {"system": "You are a pest."}], ["say"], *LAST])
-    report = suite.red("requests", "the header of class 'default' is not as", "scripted/turn/header.system.md pins it")
+OTHER_TOOLS = [{"type": "function", "function": {"name": "touch", "description": "Touch it.", "parameters": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"system": "You are a pest."}, "snapshots/scripted/turn/header.system.md pins it\n"),
+        ({"tools": OTHER_TOOLS}, "not as snapshots/scripted/turn/header.tools.json pins it\n"),
+        (
+            {"system": "x", "tools": OTHER_TOOLS},
+            "turn/header.system.md and snapshots/scripted/turn/header.tools.json pin it\n",
+        ),
+    ],
+)
+def test_a_header_that_drifts_names_the_files_of_its_pin(suite, change, said):
+    suite.plan(session_prompt=[["hear"], ["call", change], ["say"], *LAST])
+    report = suite.red("requests", "the header of class 'default' is not as snapshots/scripted/turn/", said)
     assert surfaces(report) == {"requests"}
 
 
@@ -212,17 +226,32 @@ def test_a_changed_word_of_the_recording_reaches_the_agent(suite):
 
 def test_intent_is_held_against_the_run_itself(suite):
     suite.plan(session_prompt=[["hear"], ["call"], ["say", "bye"], *LAST])
-    suite.red("expect", "answer_contains: 'hello' is not in the answer 'bye'", "mend: correct the agent")
+    suite.red(
+        "expect",
+        "snapshots/scripted/turn/scenario.toml:13: answer_contains: 'hello' is not in",
+        "mend: correct the agent",
+    )
 
 
 def test_a_changed_file_is_red(suite):
     suite.write("workspace/notes.txt", "one\n")
     suite.plan(session_prompt=[["write", "notes.txt", "two\n"], ["write", "made/new.txt", "x"], *TURN])
-    suite.red("workspace", "2 files not as in before", "changed: notes.txt: 'one\\n' became 'two\\n'", "made/new.txt")
+    suite.red(
+        "workspace",
+        "2 files not as in snapshots/scripted/turn/workspace/",
+        "made/new.txt",
+        "mend: correct the agent; if the change is right, say [workspace] final = true",
+    )
+    suite.red("workspace", "changed: notes.txt: 'one\\n' became 'two\\n'")
     suite.edit("scenario.toml", "[limits]", "[workspace]\nfinal = true\n[limits]")
     suite.write("workspace.expected/notes.txt", "two\n")
     suite.write("workspace.expected/made/new.txt", "y")
-    suite.red("workspace", "1 file not as in workspace.expected/", "changed: made/new.txt: 'y' became 'x'")
+    suite.red(
+        "workspace",
+        "1 file not as in snapshots/scripted/turn/workspace.expected/",
+        "changed: made/new.txt: 'y' became 'x'",
+        "mend: correct the agent; if the new tree is right, edit snapshots/scripted/turn/workspace.expected/ by hand",
+    )
     suite.write("workspace.expected/made/new.txt", "x")
     suite.green()
 

@@ -19,6 +19,7 @@ from session_snapshot.surfaces import (
     class_of,
     distinct_headers,
     drift_text,
+    drifted_files,
     drifts_of,
     header_from_json,
     header_json,
@@ -91,7 +92,7 @@ def test_headers_are_told_apart_once_each() -> None:
     assert header_from_json(header_json(header)) == header
 
 
-PINS = {name: Pin(name, Header((text,), (TOOL,)), f"{name}.md") for name, text in (("one", "read files"), ("two", "T"))}
+PINS = {name: Pin(name, Header((text,), (TOOL,)), f"s/{name}") for name, text in (("one", "read files"), ("two", "T"))}
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,25 @@ def test_classes(header: Header, name: str) -> None:
 def test_drifts() -> None:
     changed = Header(("read folders",), (TOOL,))
     drifts = drifts_of([PINS["two"].header, changed, changed], ["two", "one", "unknown"], PINS)
-    assert [(drift.header_class, drift.pin) for drift in drifts] == [("one", "one.md")]
+    assert [(drift.header_class, drift.folder, drift.files) for drift in drifts] == [("one", "s/one", (SYSTEM,))]
     assert "files" in drifts[0].text and "folders" in drifts[0].text
     assert drift_text(changed, changed) == ""
+
+
+SYSTEM, TOOLS = "header.system.md", "header.tools.json"
+
+
+@pytest.mark.parametrize(
+    ("live", "files"),
+    [
+        (Header(("read files",), (TOOL,)), ()),
+        (Header(("other",), (TOOL,)), (SYSTEM,)),
+        (Header(("read files",), ()), (TOOLS,)),
+        (Header((), (TOOL, TOOL)), (SYSTEM, TOOLS)),
+    ],
+)
+def test_the_files_of_a_pin_that_drifted(live: Header, files: tuple[str, ...]) -> None:
+    assert drifted_files(PINS["one"].header, live) == files
 
 
 @pytest.mark.parametrize(

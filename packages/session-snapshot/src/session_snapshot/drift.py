@@ -88,5 +88,5 @@ def group_lines(changes: Mapping[str, Sequence[Change]]) -> list[str]:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """``in 3 scenarios: a, b, c``."""
-    return f"in {len(names)} scenario{'s'[: len(names) != 1]}: {', '.join(names)}"
+    """``in 3 scenarios: a, b, c``; ``in a``."""
+    return f"in {names[0]}" if len(names) == 1 else f"in {len(names)} scenarios: {', '.join(names)}"

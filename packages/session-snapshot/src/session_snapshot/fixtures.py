@@ -14,20 +14,21 @@ from session_snapshot.provenance import Provenance, read_provenance
 from session_snapshot.report import Surface
 from session_snapshot.scenario import parse_scenario
 from session_snapshot.steps import SCRIPT
-from session_snapshot.suites import Loaded, read, short
+from session_snapshot.suites import Loaded, how_to_make, read, short
 
 STDOUT = "stdout.golden.jsonl"
 REQUESTS = "requests.golden.jsonl"
 OVERRIDE = "replay.override.json"
 PROVENANCE = "provenance.toml"
+PIN_FILES = (SYSTEM_FILE, TOOLS_FILE)
 
 
 class Pin(Struct, frozen=True):
-    """One header class's pinned content, and the file that holds its readable part."""
+    """One header class's pinned content, and the folder of the scenario that pins it."""
 
     header_class: str
     header: Header
-    path: str
+    folder: str
 
 
 class Committed(Struct, frozen=True):
@@ -51,7 +52,7 @@ class Committed(Struct, frozen=True):
             logs = sorted(name for name in actual.keys() | self.texts.keys() if is_log(name))
             yield from (("session", name, self.texts.get(name)) for name in logs)
         if self.wire and (REQUESTS in actual or REQUESTS in self.texts):
-            yield "requests", REQUESTS, self.texts.get(REQUESTS, "")
+            yield "requests", REQUESTS, self.texts.get(REQUESTS)
 
 
 def is_log(name: str) -> bool:
@@ -102,7 +103,8 @@ def refuse_undeclared_override(loaded: Loaded, folder: Path) -> None:
     there, declared = (folder / OVERRIDE).is_file(), loaded.scenario.overridden
     if there != declared:
         what = "is there, but scenario.toml does not say overridden = true" if there else "is declared and missing"
-        mend = "set overridden = true" if there else "write it, or record the scenario again"
+        again = f"nox -s snapshot_record -- {loaded.place.full_name}"
+        mend = "set overridden = true" if there else f"restore it, or set overridden = false and {again}"
         raise FixtureError(f"the override {what}", f"{short(folder)}/{OVERRIDE}", None, mend)
 
 
@@ -126,36 +128,54 @@ def check_rows_pinned(loaded: Loaded, folder: Path, headers: Mapping[str, Header
         return
     for row in parse_rows(read(path)[0], short(path)):
         if row.header not in headers:
-            raise FixtureError(
-                f"no scenario of the suite pins the header class {row.header!r}",
-                short(path),
-                row.line,
-                f"set [header] pin = true in one scenario, and nox -s snapshot_record -- {loaded.place.suite}/NAME",
-            )
+            raise missing_pin(loaded.place.suite_folder, row.header, short(path), row.line)
+
+
+def missing_pin(suite: Path, header_class: str, path: str, line: int) -> FixtureError:
+    """The error for a header class of a request that has no pin: the file that is gone, else nobody pins it."""
+    for folder in pinning_folders(suite).get(header_class, []):
+        name = next(name for name in PIN_FILES if not (folder / name).is_file())
+        what = f"the file is missing, and with it the pin of header class {header_class!r}"
+        return FixtureError(what, f"{short(folder)}/{name}", None, how_to_make(folder / name))
+    what = f"no scenario of the suite pins the header class {header_class!r}"
+    mend = f"set [header] pin = true in one scenario, and nox -s snapshot_record -- {suite.name}/NAME"
+    return FixtureError(what, path, line, mend)
+
+
+def pinning_folders(suite: Path) -> Mapping[str, list[Path]]:
+    """The scenarios of a suite that say ``pin = true``, by header class."""
+    folders: dict[str, list[Path]] = {}
+    for path in sorted(suite.glob("*/scenario.toml")):
+        text, name = read(path)
+        if "pin" in text and (header := parse_scenario(text, name).header).pin:
+            folders.setdefault(header.class_, []).append(path.parent)
+    return folders
 
 
 @lru_cache(maxsize=64)
 def pins_of(suite: Path) -> Mapping[str, Pin]:
     """Every header pin of a suite. Suites do not change under a run; writing commands clear the cache."""
-    pins: dict[str, Pin] = {}
-    for path in sorted(suite.glob("*/scenario.toml")):
-        text, name = read(path)
-        if "pin" in text:
-            header = parse_scenario(text, name).header
-            if header.pin and (path.parent / SYSTEM_FILE).is_file():
-                pins[header.class_] = read_pin(path.parent, header.class_)
-    return pins
+    return {
+        header_class: read_pin(folder, header_class)
+        for header_class, folders in pinning_folders(suite).items()
+        for folder in filter(has_pin, folders)
+    }
+
+
+def has_pin(folder: Path) -> bool:
+    """Whether both files of a pin are in a folder."""
+    return all((folder / name).is_file() for name in PIN_FILES)
 
 
 def own_pin(loaded: Loaded, folder: Path) -> dict[str, Pin]:
     """The pin a staged scenario brings itself."""
     header = loaded.scenario.header
-    staged = header.pin and (folder / SYSTEM_FILE).is_file()
+    staged = header.pin and has_pin(folder)
     return {header.class_: read_pin(folder, header.class_)} if staged else {}
 
 
 def read_pin(folder: Path, header_class: str) -> Pin:
     """Read both files of a pin."""
-    system, name = read(folder / SYSTEM_FILE)
+    system, _ = read(folder / SYSTEM_FILE)
     tools, tools_name = read(folder / TOOLS_FILE)
-    return Pin(header_class, parse_header(system, tools, tools_name), name)
+    return Pin(header_class, parse_header(system, tools, tools_name), short(folder))

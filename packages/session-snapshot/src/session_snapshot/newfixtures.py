@@ -139,7 +139,10 @@ def unpinned(loaded: Loaded, pins: Mapping[str, Pin]) -> FixtureError:
     name = loaded.scenario.header.class_
     where = f"{loaded.place.full_name}/scenario.toml"
     if name in pins:
-        what, mend = f"its header is not as {pins[name].path} pins class {name!r}", "record the pinning scenario first"
+        what, mend = (
+            f"its header is not as {pins[name].folder} pins class {name!r}",
+            "record the pinning scenario first",
+        )
     else:
         what, mend = f"no scenario of the suite pins header class {name!r}", "set [header] pin = true in one of them"
     return FixtureError(what, where, None, f"{mend}, then this one")

@@ -18,13 +18,14 @@ from session_snapshot.expect import check_expect, facts_of_entries
 from session_snapshot.fixtures import Committed, load_committed
 from session_snapshot.invariants import Breach, check_wire
 from session_snapshot.known import RunIds, context_of, fixed_tokens
+from session_snapshot.lines import line_at
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.provenance import pace_of
 from session_snapshot.report import Failure, Report
 from session_snapshot.run import Capture, MakeExtra, nothing_extra, run_scenario
 from session_snapshot.sandbox import Sandbox, capture_tree, remove_tree
 from session_snapshot.scenario import Scenario
-from session_snapshot.suites import Loaded, Place, load, short
+from session_snapshot.suites import Loaded, Place, load, read, short
 from session_snapshot.surfaces import Surfaces, place_live, sent_calls, surfaces_of
 from session_snapshot.tokens import LiveTokens
 from session_snapshot.told import Extra, install_root
@@ -148,10 +149,15 @@ def refuse_hollow(scenario: Scenario, recording: Recording, place: Place) -> Non
     if breaches:
         raise FixtureError(
             "the recording breaks its own [expect]: " + "; ".join(breaches),
-            f"{place.full_name}/session.jsonl",
-            None,
+            *expectation(place, breaches[0]),
             f"nox -s snapshot_record -- {place.full_name}, or correct [expect] in scenario.toml",
         )
+
+
+def expectation(place: Place, breach: str) -> tuple[str, int]:
+    """The file and the line of the key of ``[expect]`` that a breach begins with."""
+    text, path = read(place.folder / "scenario.toml")
+    return path, line_at(text, ("expect", breach.partition(":")[0]))
 
 
 # ── failures by what they are about ─────────────────────────────────────────────────────────────────────────────────
@@ -188,28 +194,37 @@ REPEATED = "nobody recorded the repeat; the same answer was given again"
 def intent(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
     """Breaches of ``[expect]``."""
     for breach in intent_breaches(loaded, capture):
-        yield Failure(
-            "expect", breach, "mend: correct the agent; if the intent itself changed, edit scenario.toml by hand"
-        )
+        path, line = expectation(loaded.place, breach)
+        mend = "mend: correct the agent; if the intent itself changed, edit scenario.toml by hand"
+        yield Failure("expect", f"{path}:{line}: {breach}", mend)
 
 
 def headers(surfaces: Surfaces) -> Iterable[Failure]:
     """Live headers that are not the class pin's; said once for all scenarios of a class."""
     for drift in surfaces.drifts:
-        what = f"the header of class {drift.header_class!r} is not as {drift.pin} pins it"
-        pinning = "/".join(Path(drift.pin).parts[-3:-1])
+        files = " and ".join(f"{drift.folder}/{name}" for name in drift.files)
+        what = f"the header of class {drift.header_class!r} is not as {files} pin{'s'[: len(drift.files) == 1]} it"
+        pinning = "/".join(Path(drift.folder).parts[-2:])
         yield Failure("requests", what, "(the difference is shown once, at the end)", f"{what}\n{drift.text}", pinning)
 
 
 def workspace(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
     """The tree the agent left, against the one a person wrote down, else against the one before."""
-    if not loaded.scenario.workspace.final:
-        yield from compare_trees(
-            "before (say [workspace] final = true if a change is right)", capture.before, capture.after
+    folder = loaded.place.folder
+    if loaded.scenario.workspace.final:
+        name = f"{short(folder)}/workspace.expected/"
+        expected, mend = (
+            capture_tree(folder / "workspace.expected", []),
+            f"if the new tree is right, edit {name} by hand",
         )
-        return
-    expected = capture_tree(loaded.place.folder / "workspace.expected", [])
-    yield from compare_trees("workspace.expected/", expected, capture.after)
+    else:
+        name = f"{short(folder)}/workspace/"
+        expected, mend = capture.before, f"if the change is right, {WRITE_DOWN}"
+    for failure in compare_trees(name, expected, capture.after):
+        yield msgspec.structs.replace(failure, detail=f"{failure.detail}\nmend: correct the agent; {mend}")
+
+
+WRITE_DOWN = "say [workspace] final = true in scenario.toml and write the new tree down in workspace.expected/"
 
 
 def wire(loaded: Loaded, breaches: Sequence[Breach]) -> Iterable[Failure]:
@@ -244,12 +259,16 @@ def keep_actual(report: Report, name: str) -> str:
     """Write the actual files of a red run where the command runs; the folder, or ``""`` for a green one.
 
     ``name`` is ``suite/scenario``, with the number of the run where there are several: they run at the same time.
+    Where they cannot be written, what comes back says so instead: a red run is told all the same.
     """
     folder = Path(ACTUAL) / name
-    remove_tree(folder)
-    if report.green:
-        return ""
-    folder.mkdir(parents=True)
-    for name, content in report.actual.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    try:
+        remove_tree(folder)
+        if report.green:
+            return ""
+        folder.mkdir(parents=True)
+        for file, content in report.actual.items():
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        return "" if report.green else f"could not be kept in {folder.as_posix()}: {error.strerror} (remove {ACTUAL})"
     return folder.as_posix()

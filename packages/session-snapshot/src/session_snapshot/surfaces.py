@@ -28,7 +28,7 @@ from normalizer import Context, Document, canonical_lines, canonical_order, norm
 from session_snapshot.calls import LiveCall
 from session_snapshot.fixtures import REQUESTS, STDOUT, Pin
 from session_snapshot.harvest import log_names
-from session_snapshot.headers import format_system, header_of
+from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, header_of
 from session_snapshot.invariants import SentCall
 from session_snapshot.known import context_of, ordering_of
 from session_snapshot.run import Capture
@@ -39,10 +39,11 @@ PLACEHOLDER_SYSTEM, PLACEHOLDER_TOOLS = "{{system}}", "{{tools}}"
 
 
 class Drift(Struct, frozen=True):
-    """A live header that its class's pin does not hold."""
+    """A live header that its class's pin does not hold: the ``files`` of the pin's ``folder`` that differ, and how."""
 
     header_class: str
-    pin: str
+    folder: str
+    files: tuple[str, ...]
     text: str
 
 
@@ -241,10 +242,16 @@ def class_of(header: Header, loaded: Loaded, pins: Mapping[str, Pin]) -> str:
 def drifts_of(headers: Sequence[Header], classes: Sequence[str], pins: Mapping[str, Pin]) -> list[Drift]:
     """The headers that are not as their class's pin says."""
     return [
-        Drift(name, pins[name].path, drift_text(pins[name].header, header))
+        Drift(name, pins[name].folder, drifted_files(pins[name].header, header), drift_text(pins[name].header, header))
         for header, name in zip(headers, classes, strict=True)
         if name in pins and pins[name].header != header
     ]
+
+
+def drifted_files(pinned: Header, live: Header) -> tuple[str, ...]:
+    """The files of a pin that a live header is not as."""
+    same = ((SYSTEM_FILE, pinned.system == live.system), (TOOLS_FILE, pinned.tools == live.tools))
+    return tuple(name for name, is_same in same if not is_same)
 
 
 def drift_text(pinned: Header, live: Header) -> str:
