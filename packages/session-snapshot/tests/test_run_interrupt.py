@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 import watchfiles
-from session_snapshot.runroot import is_stale, machine, undisturbed
+from session_snapshot.interrupts import undisturbed
+from session_snapshot.runroot import is_stale, machine
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="posix only: signals and process groups")
 

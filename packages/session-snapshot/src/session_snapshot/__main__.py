@@ -4,19 +4,18 @@ Exit codes: 0 as asked, 1 something is not as committed, 2 refused or wrong usag
 """
 
 import os
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from session_snapshot.commandline import ReplayFlags, pytest_arguments
 from session_snapshot.errors import AgentError, FixtureError, Refused
+from session_snapshot.interrupts import hear, hear_nothing
 from session_snapshot.mode import Mode, demand, under_ci
 from session_snapshot.staging import recover
-from session_snapshot.suites import Place, choose, find_places
+from session_snapshot.suites import Place, choose, complete, find_places, meant, refuse_no_suite
 
 OWN_SUITE = "session"
 INTERRUPTED = 130
@@ -37,7 +36,10 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                leave_nothing()
         except (Refused, FixtureError, AgentError) as error:
             click.echo(f"session-snapshot: {error}", err=True)
             ctx.exit(2)
@@ -50,14 +52,15 @@ class Commands(click.Group):
 @click.version_option(package_name="session-snapshot")
 def main() -> None:
     """Record-once, replay-forever snapshot tests for AI agents."""
-    # Not as inherited: a shell starts a background job deaf to Ctrl-C, and it would hand that on to all it starts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, interrupt)
+    hear()
 
 
-def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """A request to terminate is Ctrl-C: everything that runs is ended and every folder removed."""
-    signal.raise_signal(signal.SIGINT)
+def leave_nothing() -> None:
+    """The end of a command: what a Ctrl-C kept from being swept goes, and none is heard any more."""
+    hear_nothing()
+    from session_snapshot.runroot import sweep_own
+
+    sweep_own()
 
 
 class Interrupts:
@@ -154,10 +157,13 @@ def select(snapshots: Path, names: tuple[str, ...], suites: tuple[str, ...], age
     """The scenarios a replay is about."""
     recover(snapshots)
     places = find_places(snapshots)
-    wanted = [place for place in places if in_scope(place, suites, agents)]
-    if not wanted:
+    if not places:
         raise Refused(f"there is no scenario in {snapshots}", "write one (README, 'Your own agent')")
-    return choose(wanted, names)
+    for suite in suites:
+        refuse_no_suite(snapshots, suite)
+    wanted = [place for place in places if in_scope(place, suites, agents)]
+    found = choose(wanted, [meant(snapshots, places, wanted, name) for name in names])
+    return complete(snapshots, found, not names)
 
 
 def in_scope(place: Place, suites: tuple[str, ...], agents: bool) -> bool:
@@ -170,7 +176,9 @@ def choose_named(snapshots: Path, names: tuple[str, ...], session: str) -> list[
     if not names:
         raise Refused("no scenario is named", f"nox -s {session} -- NAME")
     places = find_places(snapshots)
-    return sorted({place for name in names for place in own_first(choose(places, [name]))})
+    tidy = [meant(snapshots, places, places, name) for name in names]
+    found = {place for name in tidy for place in own_first(choose(places, [name]))}
+    return complete(snapshots, sorted(found), everything=False)
 
 
 def own_first(found: list[Place]) -> list[Place]:

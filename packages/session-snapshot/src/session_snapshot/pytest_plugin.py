@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
+from session_snapshot.interrupts import heard_once
 from session_snapshot.mode import Mode, demand
 from session_snapshot.report import format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
@@ -65,7 +66,8 @@ class ScenarioItem(pytest.Item):
         """Replay; raise with the report when something is not as committed."""
         from session_snapshot.replay import keep_actual, replay_scenario  # the harness itself, only where it runs
 
-        report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
+        with heard_once():
+            report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
         folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
         self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))

@@ -3,14 +3,13 @@
 import contextlib
 import os
 import platform
-import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
+from session_snapshot.interrupts import undisturbed
 from session_snapshot.leftovers import Leftovers
 from session_snapshot.sandbox import remove_tree
 
@@ -25,11 +24,16 @@ def make_run_root() -> Path:
     for stale in base.glob(f"{PREFIX}*"):
         if is_stale(stale):
             sweep(stale)
-    root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-    (root / PIDS).mkdir()
-    owner = f"{os.getpid()} {psutil.Process().create_time()} {machine()}"
-    (root / OWNER).write_text(owner, encoding="utf-8")
+    with undisturbed():
+        root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        (root / PIDS).mkdir()
+        (root / OWNER).write_text(this_command(), encoding="utf-8")
     return root
+
+
+def this_command() -> str:
+    """What tells this process from every other, of any machine: its number, its birth, its machine."""
+    return f"{os.getpid()} {psutil.Process().create_time()} {machine()}"
 
 
 def is_stale(root: Path) -> bool:
@@ -65,6 +69,34 @@ def sweep(root: Path) -> None:
             remove_tree(root)
 
 
+def sweep_own() -> None:
+    """Sweep the folders this process has made and not swept, and end its children first: they may start agents yet."""
+    own = [root for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if is_own(root)]
+    if own:
+        end_children()
+    for root in own:
+        sweep(root)
+
+
+def end_children() -> None:
+    """End whatever this process started, and what that started; stopped first, it starts nothing more meanwhile."""
+    this = psutil.Process()
+    for child in this.children():
+        with contextlib.suppress(psutil.Error):
+            child.suspend()
+    for child in this.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            child.kill()
+
+
+def is_own(root: Path) -> bool:
+    """Whether this process made a folder."""
+    try:
+        return (root / OWNER).read_text(encoding="utf-8") == this_command()
+    except (OSError, ValueError):
+        return False
+
+
 def agents(registry: Path) -> list[int]:
     """The process numbers of every agent that was booted."""
     return sorted(int(entry.name) for entry in registry.glob("*")) if registry.is_dir() else []
@@ -79,25 +111,6 @@ def still_ours(pid: int, home: str) -> bool:
         return Leftovers(Path(home)).is_home(psutil.Process(pid).environ())
     except psutil.Error:
         return False
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Put a Ctrl-C or a request to terminate off to the end of the block (only the main thread ever hears one)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, lambda number, _frame: heard.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if heard:
-            signal.raise_signal(heard[0])
 
 
 @contextlib.contextmanager
