@@ -98,11 +98,34 @@ def test_one_header_change_in_two_scenarios_is_told_once(suite):
     assert output.count("the header of class 'default' is not as snapshots/scripted/turn/header.system.md pins it") == 3
 
 
+OUTSIDE = ["scripted/turn is not in the suites asked for", "mend: nox -s snapshot_agents -- scripted/turn\n"]
+HALF = ["snapshots/scripted/half/scenario.toml: the file is missing", "mend: write scenario.toml"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "variables", "said"),
     [
         (["replay", "trun"], {}, ["no scenario is called 'trun'", "mend: the nearest are: turn"]),
-        (["replay", "--suite", "other"], {}, ["there is no scenario in snapshots"]),
+        (["replay", "--suite", "scriptd"], {}, ["no suite is called 'scriptd'", "mend: the nearest are: scripted"]),
+        (["replay", "--suite", "zzz"], {}, ["no suite is called 'zzz'", "mend: there are: bare, scripted, session"]),
+        (
+            ["replay", "--suite", "empty"],
+            {},
+            ["snapshots/empty/agent.toml: the file is missing", "mend: write agent.toml"],
+        ),
+        (["replay", "--suite", "session", "turn"], {}, OUTSIDE),
+        (["replay", "--suite", "session", "scripted/turn"], {}, OUTSIDE),
+        (["replay", "--suite", "session", "scripted"], {}, ["mend: nox -s snapshot_agents -- scripted\n"]),
+        (["replay", "--agents", "own"], {}, ["session/own is not in", "mend: nox -s snapshot -- session/own\n"]),
+        (["replay", "bare"], {}, ["there is no scenario in snapshots/bare", "mend: write one"]),
+        (["replay", "empty"], {}, ["snapshots/empty/agent.toml: the file is missing"]),
+        (["replay", "half"], {}, HALF),
+        (["replay", "snapshots/scripted/half/"], {}, HALF),
+        (["replay", "--suite", "scripted"], {}, HALF),
+        (["refresh", "half"], {}, HALF),
+        (["record", "scripted/half"], {}, HALF),
+        (["replay", "lost"], {}, ["snapshots/agentless/agent.toml: the file is missing", "mend: write agent.toml"]),
+        (["replay"], {}, ["snapshots/agentless/agent.toml: the file is missing"]),
         (["replay", "--snapshots", "nowhere"], {}, ["there is no scenario in nowhere", "mend: write one"]),
         (["replay"], {"SNAPSHOT_MODE": "record"}, ["SNAPSHOT_MODE is 'record', and this is replay"]),
         (["replay"], {"SNAPSHOT_MODE": "reply"}, ["SNAPSHOT_MODE is 'reply'", "mend: set it to one of replay, record"]),
@@ -116,6 +139,10 @@ def test_one_header_change_in_two_scenarios_is_told_once(suite):
     ],
 )
 def test_what_cannot_be_done_is_2_with_the_mend(suite, arguments, variables, said):
+    for name in ("session/agent.toml", "session/own/scenario.toml", "bare/agent.toml", "agentless/lost/scenario.toml"):
+        suite.write(f"../../{name}", "")
+    suite.write("../half/input.json", "{}")
+    (suite.snapshots / "empty").mkdir()
     before = suite.tree()
     check_command(suite, 2, *said, arguments=arguments, **variables)
     assert suite.tree() == before
@@ -150,7 +177,8 @@ def test_refresh_shows_and_writes_nothing(suite):
 def test_refresh_that_is_accepted_writes_goldens_and_nothing_else(suite):
     suite.plan(session_prompt=NEW_FRAME)
     before = suite.tree()
-    check_command(suite, 0, "scripted/turn: rewritten", arguments=("refresh", "turn", "--accept"))
+    output = check_command(suite, 0, "scripted/turn: rewritten", arguments=("refresh", "turn", "--accept"))
+    assert "mend: " not in output and "--accept" not in output
     after = suite.tree()
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     assert changed == {"scripted/turn/stdout.golden.jsonl", "scripted/turn/provenance.toml"}
@@ -177,18 +205,24 @@ def test_a_drifted_header_is_taken_in_by_the_scenario_that_pins_it(suite):
 
 
 @pytest.mark.parametrize(
-    ("acts", "said"),
+    ("acts", "said", "surfaces"),
     [
-        ([*TURN[:2], ["say", "bye"], *LAST], "answer_contains: 'hello' is not in the answer 'bye'"),
-        ([["write", "new.txt", "x"], *TURN], "added:   new.txt"),
-        ([*TURN, ["exit", 3]], "the agent exited with code 3"),
-        ([["hear"], ["say", "hello"], *LAST], "recorded call 0 (lane 0, session.jsonl#0) was never asked for"),
+        ([*TURN[:2], ["say", "bye"], *LAST], "answer_contains: 'hello' is not in the answer 'bye'", "expect"),
+        ([["write", "new.txt", "x"], *TURN], "added:   new.txt", "workspace"),
+        ([*TURN, ["exit", 3]], "the agent exited with code 3", "agent"),
+        (
+            [["hear"], ["say", "hello"], *LAST],
+            "recorded call 0 (lane 0, session.jsonl#0) was never asked for",
+            "consumed",
+        ),
+        ([["hear"], ["call", {"model": "x"}], ["write", "a", ""], *LAST], "added:   a", "expect and workspace"),
     ],
 )
-def test_what_no_golden_holds_is_never_taken_in(suite, acts, said):
+def test_what_no_golden_holds_is_never_taken_in(suite, acts, said, surfaces):
     suite.plan(session_prompt=acts)
     before = suite.tree()
-    check_command(suite, 1, said, "refused: scripted/turn is red", arguments=("refresh", "turn", "--accept"))
+    refused = f"refused: scripted/turn is red for {surfaces}, which no golden can mend\nmend: correct the agent; or, if"
+    check_command(suite, 1, said, refused, arguments=("refresh", "turn", "--accept"))
     assert suite.tree() == before
 
 
@@ -207,8 +241,8 @@ def test_a_header_that_another_scenario_pins_is_not_taken_in_alone(suite):
         suite,
         1,
         "refused: scripted/other is red for what scripted/turn pins; refresh that as well",
+        "mend: nox -s snapshot_refresh -- scripted/other scripted/turn --accept",
         "{+pest+}",
-        "mend:         nox -s snapshot_refresh -- scripted/turn ",
         arguments=("refresh", "other", "--accept"),
     )
     assert suite.tree() == before

@@ -18,7 +18,7 @@ from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, for
 from session_snapshot.provenance import Provenance, format_provenance, make_provenance
 from session_snapshot.record import lock_of
 from session_snapshot.replay import refuse_hollow, replay_loaded, surfaces_again
-from session_snapshot.report import Report, format_report, grouped, menders
+from session_snapshot.report import INTENT, Report, format_failures, format_report, grouped, menders
 from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
 from session_snapshot.staging import swap
@@ -50,7 +50,7 @@ def refresh_all(places: Sequence[Place], snapshots: Path, accept: bool, say: Say
     for line in group_lines({one.loaded.place.full_name: one.changes for one in red}):
         say(line)
     for one in red:
-        say("\n" + format_report(one.report, ""))
+        say("\n" + (format_failures(one.report) if accept else format_report(one.report, "")))
     for text, names in grouped((f.group, one.report.name) for one in red for f in one.report.failures).items():
         say(f"\nin {', '.join(names)}: {text}")
     refusals = refuse({one.report.name: one.report for one in red})
@@ -72,10 +72,28 @@ def refuse(red: Mapping[str, Report]) -> list[str]:
     refusals = []
     for name, report in red.items():
         if None in menders(report):
-            refusals.append(f"{name} is red for what no golden holds; correct the agent, or the intent by hand")
+            refusals.append(
+                f"{name} is red for {unmendable(report)}, which no golden can mend\nmend: {BY_HAND} -- {name}"
+            )
         elif others := menders(report) - red.keys():
-            refusals.append(f"{name} is red for what {', '.join(sorted(map(str, others)))} pins; refresh that as well")
+            pinning = sorted(map(str, others))
+            refusals.append(
+                f"{name} is red for what {', '.join(pinning)} pins; refresh that as well\n"
+                f"mend: nox -s snapshot_refresh -- {' '.join([name, *pinning])} --accept"
+            )
     return refusals
+
+
+def unmendable(report: Report) -> str:
+    """The surfaces of a report that a refresh cannot mend, each once."""
+    surfaces = dict.fromkeys(f.surface for f in report.failures if f.surface in INTENT or f.mended_by is None)
+    return " and ".join(surfaces)
+
+
+BY_HAND = (
+    "correct the agent; or, if it is right, scenario.toml and workspace.expected/ by hand, "
+    "and other model calls by nox -s snapshot_record"
+)
 
 
 def summary(one: Refreshed) -> str:

@@ -46,14 +46,18 @@ STDERR_LINES = 40
 
 
 def format_report(report: Report, actual_folder: str) -> str:
-    """The failure text of one scenario: each surface once, then stderr, then the commands that go on from here."""
+    """The failure text of one scenario: what is wrong, then the commands that go on from here."""
+    return format_failures(report) + "\n\n" + "\n".join(commands(report, actual_folder))
+
+
+def format_failures(report: Report) -> str:
+    """What is wrong with one scenario: each surface once, then stderr."""
     parts = [f"{report.name}: {len(report.failures)} failure{'s'[: len(report.failures) != 1]}"]
     parts += [section(failure) for failure in report.failures]
     parts += [f"note: {note}" for note in report.notes]
     if report.stderr.strip():
         tail = report.stderr.strip().splitlines()[-STDERR_LINES:]
         parts.append("\n".join(["--- the agent's stderr (its end)", *(f"  {line}" for line in tail)]))
-    parts.append("\n".join(commands(report, actual_folder)))
     return "\n\n".join(parts)
 
 
@@ -67,13 +71,17 @@ def section(failure: Failure) -> str:
 def commands(report: Report, actual_folder: str) -> list[str]:
     """How to look closer, run it again, and take the change in where a golden can."""
     name = report.name
-    session = "snapshot" if name.startswith("session/") else "snapshot_agents"
     lines = [f"actual files: {actual_folder}"] if actual_folder else []
     return [
         *lines,
-        f"run again:    nox -s {session} -- {name}",
+        f"run again:    nox -s {session_of(name)} -- {name}",
         *([] if None in menders(report) else [refresh_command(menders(report))]),
     ]
+
+
+def session_of(name: str) -> str:
+    """The nox session that replays a suite or a scenario."""
+    return "snapshot" if name.partition("/")[0] == "session" else "snapshot_agents"
 
 
 def refresh_command(names: set[str | None]) -> str:

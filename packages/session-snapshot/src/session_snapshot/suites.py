@@ -9,6 +9,7 @@ from msgspec import Struct
 from session_snapshot.agent import Agent, parse_agent
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.lines import line_within
+from session_snapshot.report import session_of
 from session_snapshot.scenario import Scenario, parse_scenario
 from session_snapshot.steps import Script, parse_script
 
@@ -65,13 +66,82 @@ def choose(places: Sequence[Place], names: Sequence[str]) -> list[Place]:
 
 def matching(places: Sequence[Place], name: str) -> list[Place]:
     """The scenarios one name means."""
-    found = [place for place in places if name in (place.name, place.full_name, place.suite)]
+    found = named(places, name)
     if not found:
         known = sorted({place.name for place in places} | {place.full_name for place in places})
-        close = difflib.get_close_matches(name, known, 3, 0.5)
-        nearest = f"the nearest are: {', '.join(close)}" if close else f"there are: {', '.join(known) or 'none'}"
-        raise Refused(f"no scenario is called {name!r}", nearest)
+        raise Refused(f"no scenario is called {name!r}", nearest(name, known))
     return found
+
+
+def named(places: Sequence[Place], name: str) -> list[Place]:
+    """The scenarios one name means, if any."""
+    return [place for place in places if name in (place.name, place.full_name, place.suite)]
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """What to write instead of a name that nothing has."""
+    close = difflib.get_close_matches(name, known, 3, 0.5)
+    return f"the nearest are: {', '.join(close)}" if close else f"there are: {', '.join(known) or 'none'}"
+
+
+# ── names that mean something else than was asked for ───────────────────────────────────────────────────────────────
+
+
+def meant(snapshots: Path, places: Sequence[Place], wanted: Sequence[Place], name: str) -> str:
+    """``name`` as scenarios are called: a path to a folder of ``snapshots`` names what lies there.
+
+    Raises:
+        Refused: it names scenarios of ``places`` that are none of ``wanted``, or a suite without any.
+        FixtureError: it names a folder in which the file is missing that would make it one.
+    """
+    name = name.replace("\\", "/").rstrip("/").removeprefix(f"{snapshots.as_posix()}/")
+    if named(wanted, name):
+        return name
+    if others := named(places, name):
+        told = name if name == others[0].suite else " ".join(place.full_name for place in others)
+        raise Refused(
+            f"{told} is not in the suites asked for, it lies in {short(others[0].suite_folder)}",
+            f"nox -s {session_of(told)} -- {told}",
+        )
+    for folder in sorted([*snapshots.glob(f"*/{name}"), *snapshots.glob(name)]):
+        if folder.is_dir() and folder.parent == snapshots:
+            refuse_no_suite(snapshots, name)
+            raise Refused(f"there is no scenario in {short(folder)}", "write one (README, 'Your own agent')")
+        if folder.is_dir() and folder.parent.parent == snapshots:
+            raise missing(folder / "scenario.toml")
+    return name
+
+
+def refuse_no_suite(snapshots: Path, suite: str) -> None:
+    """Refuse a name that is no suite's.
+
+    Raises:
+        Refused: there is no such folder, with the nearest ones.
+        FixtureError: the folder has no ``agent.toml``.
+    """
+    if not (snapshots / suite).is_dir():
+        known = sorted(path.parent.name for path in snapshots.glob("*/agent.toml"))
+        raise Refused(f"no suite is called {suite!r}", nearest(suite, known))
+    if not (snapshots / suite / "agent.toml").is_file():
+        raise missing(snapshots / suite / "agent.toml")
+
+
+def complete(snapshots: Path, places: list[Place], everything: bool) -> list[Place]:
+    """``places``, whose suites are complete; with ``everything``, every folder of those suites that is half a scenario
+    is found.
+
+    Raises:
+        FixtureError: ``agent.toml`` or ``scenario.toml`` is missing in one.
+    """
+    for suite in sorted({place.suite for place in places}):
+        refuse_no_suite(snapshots, suite)
+        halves = [
+            path.parent for name in ("input.json", "session.jsonl") for path in snapshots.glob(f"{suite}/*/{name}")
+        ]
+        for folder in sorted(halves) if everything else ():
+            if not (folder / "scenario.toml").is_file():
+                raise missing(folder / "scenario.toml")
+    return places
 
 
 def load(place: Place) -> Loaded:
@@ -116,7 +186,7 @@ def read(path: Path) -> tuple[str, str]:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise FixtureError("the file is missing", name, None, how_to_make(path)) from error
+        raise missing(path) from error
     except OSError as error:
         raise FixtureError(f"cannot be read: {error.strerror}", name, None, how_to_make(path)) from error
     try:
@@ -124,6 +194,11 @@ def read(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise FixtureError(f"not UTF-8 (byte {error.start})", name, line, "save the file as UTF-8") from error
+
+
+def missing(path: Path) -> FixtureError:
+    """The error for a file that is not there."""
+    return FixtureError("the file is missing", short(path), None, how_to_make(path))
 
 
 def how_to_make(path: Path) -> str:
