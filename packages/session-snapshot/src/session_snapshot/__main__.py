@@ -133,7 +133,7 @@ def refresh(names: tuple[str, ...], snapshots: Path, everything: bool, accept: b
         )
     from session_snapshot.refresh import refresh_all
 
-    recover(snapshots)
+    finish_interrupted(snapshots)
     places = find_places(snapshots) if everything else choose_named(snapshots, names, "snapshot_refresh")
     sys.exit(refresh_all(places, snapshots, accept, click.echo))
 
@@ -153,9 +153,15 @@ def schema(folder: Path | None) -> None:
         click.echo(f"{(folder / name).as_posix()} written")
 
 
+def finish_interrupted(snapshots: Path) -> None:
+    """Finish what a killed record or refresh began, and say so: it is the one thing that a replay may write."""
+    for folder in recover(snapshots):
+        click.echo(f"finished what an interrupted command began in {folder}", err=True)
+
+
 def select(snapshots: Path, names: tuple[str, ...], suites: tuple[str, ...], agents: bool) -> list[Place]:
     """The scenarios a replay is about."""
-    recover(snapshots)
+    finish_interrupted(snapshots)
     places = find_places(snapshots)
     if not places:
         raise Refused(f"there is no scenario in {snapshots}", "write one (README, 'Your own agent')")

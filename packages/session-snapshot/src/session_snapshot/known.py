@@ -7,7 +7,6 @@ from pathlib import Path
 
 from normalizer import (
     Context,
-    Declared,
     Document,
     Kind,
     Ledger,
@@ -21,7 +20,7 @@ from normalizer import (
 from normalizer.times import DATES
 from normalizer.walk import fields
 
-from session_snapshot.agent import Agent
+from session_snapshot.agent import Agent, declared_of
 from session_snapshot.frames import Frame
 from session_snapshot.sandbox import Sandbox, spellings
 
@@ -37,16 +36,7 @@ def context_of(agent: Agent, box: Sandbox, install: Path, ports: Sequence[int], 
         ports=tuple(ports),
         dates=(today - datetime.timedelta(days=1), today) if just_past_midnight() else (today,),
         agent_version=version,
-        declared=tuple(
-            Declared(
-                token=rule.token,
-                reason=rule.reason,
-                path=rule.path or None,
-                key=rule.key or None,
-                pattern=rule.pattern or None,
-            )
-            for rule in agent.normalize
-        ),
+        declared=tuple(declared_of(rule) for rule in agent.normalize),
     )
 
 

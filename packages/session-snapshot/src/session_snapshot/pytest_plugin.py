@@ -173,7 +173,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print each grouped failure once, with the scenarios it is in; then the allowances nobody needed."""
     pairs = [tuple(value) for value in properties(terminalreporter, GROUPS, "failed")]
     for text, names in grouped(pairs).items():
-        terminalreporter.section(f"one change, {len(names)} scenario{'s'[: len(names) != 1]}")
+        terminalreporter.section("one change" if len(names) == 1 else f"one change, {len(names)} scenarios")
         terminalreporter.write_line(text)
         terminalreporter.write_line(f"in: {', '.join(names)}")
     for line in terminalreporter.config.stash.get(UNUSED_KEY, []):

@@ -63,7 +63,8 @@ def record_all(places: Sequence[Place], snapshots: Path, environment: Mapping[st
         refuse_no_oracle(one)
         if not force:
             refuse_edited(one)
-    recover(snapshots)
+    for folder in recover(snapshots):
+        say(f"finished what an interrupted command began in {folder}")
     pins_first = sorted(zip(loaded, keys, strict=True), key=lambda pair: not pair[0].scenario.header.pin)
     for one, key in pins_first:
         with scenario_lock(snapshots, one.place):
