@@ -122,7 +122,6 @@ def call_counting(pip: Sequence[str], total: int) -> int:
     """Run pip; a line at each quarter of what it saves instead of its own hundred lines. Its exit status."""
     marks = {total * quarter // 4: quarter * 25 for quarter in (1, 2, 3, 4)}
     saved = 0
-    print(f"wheelhouse: fetching {total} wheels", flush=True)
     with subprocess.Popen(pip, stdout=subprocess.PIPE, encoding="utf-8", errors="replace") as process:
         assert process.stdout is not None
         for line in process.stdout:
