@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from session_snapshot.leftovers import Leftovers
 from session_snapshot.process import AgentProcess, boot
@@ -48,3 +49,19 @@ def test_an_agent_that_went_by_itself_is_stopped_with_its_own_code(tmp_path: Pat
         return process.exit_code
 
     assert asyncio.run(stop()) == 7
+
+
+def test_an_agent_whose_start_is_cancelled_is_ended(tmp_path: Path) -> None:
+    leftovers = Leftovers(tmp_path)
+
+    async def cancel() -> None:
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        start = asyncio.ensure_future(boot([sys.executable, "-c", "input()"], tmp_path, env, leftovers))
+        await asyncio.sleep(0)
+        start.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await start
+
+    asyncio.run(cancel())
+    (agent,) = leftovers.roots
+    assert not psutil.pid_exists(agent)

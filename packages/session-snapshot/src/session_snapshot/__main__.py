@@ -12,7 +12,7 @@ import click
 
 from session_snapshot.commandline import ReplayFlags, pytest_arguments
 from session_snapshot.errors import AgentError, FixtureError, Refused
-from session_snapshot.interrupts import hear, hear_nothing
+from session_snapshot.interrupts import hear, hear_nothing, was_heard
 from session_snapshot.mode import Mode, demand, under_ci
 from session_snapshot.staging import recover
 from session_snapshot.suites import Place, choose, complete, find_places, meant, refuse_no_suite
@@ -63,16 +63,6 @@ def leave_nothing() -> None:
     sweep_own()
 
 
-class Interrupts:
-    """A pytest plugin that tells an interrupted run from one that could not begin: pytest has one code for both."""
-
-    seen = False
-
-    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Somebody pressed Ctrl-C."""
-        self.seen = type(excinfo.value) is KeyboardInterrupt
-
-
 @main.command()
 @NAMES
 @SNAPSHOTS
@@ -101,9 +91,8 @@ def replay(
     arguments = pytest_arguments(places, bool(names), ReplayFlags(repeat, shuffle, load, workers))
     import pytest
 
-    interrupts = Interrupts()
-    code = pytest.main(arguments, plugins=[interrupts])
-    sys.exit(INTERRUPTED if interrupts.seen else code)
+    code = pytest.main(arguments)
+    sys.exit(INTERRUPTED if was_heard() else code)  # pytest has one code for an interrupt and for what cannot begin
 
 
 @main.command()

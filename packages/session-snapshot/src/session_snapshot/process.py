@@ -176,14 +176,37 @@ async def boot(command: Sequence[str], cwd: Path, env: Mapping[str, str], leftov
             f"the agent's program {command[0]!r} was not found",
             "install it (nox does, from the suite's own lock), or correct command in agent.toml",
         )
-    try:
-        transport, streams = await asyncio.get_running_loop().subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
             Streams, program, *command[1:], cwd=cwd, env=dict(env), **own_group()
         )
+    )
+    try:
+        await asyncio.shield(starting)
     except OSError as error:
         raise AgentError(f"the agent cannot start: {error}", "correct command in agent.toml") from error
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        await end_unborn(starting, leftovers)
+        raise
+    return born(starting.result(), leftovers)
+
+
+def born(started: tuple[asyncio.SubprocessTransport, Streams], leftovers: Leftovers) -> AgentProcess:
+    """Note an agent that was started."""
+    transport, streams = started
     leftovers.started(transport.get_pid())
     return AgentProcess(transport, streams, leftovers)
+
+
+async def end_unborn(
+    starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Streams]], leftovers: Leftovers
+) -> None:
+    """End an agent whose start was cancelled. It starts wholly first: asyncio waits for ever if that is cancelled."""
+    if starting.exception() is None:
+        process = born(starting.result(), leftovers)
+        process.start_reading(lambda _: None)
+        await process.kill()
 
 
 def own_group() -> dict[str, Any]:

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
-from session_snapshot.interrupts import heard_once
+from session_snapshot.interrupts import cancelled_by_signals, hearing
 from session_snapshot.mode import Mode, demand
-from session_snapshot.report import format_report, grouped
+from session_snapshot.report import Report, format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
 from session_snapshot.suites import Place, place_of, unused_allowances
 
@@ -64,15 +64,22 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         """Replay; raise with the report when something is not as committed."""
-        from session_snapshot.replay import keep_actual, replay_scenario  # the harness itself, only where it runs
+        from session_snapshot.replay import keep_actual  # the harness itself, only where it runs
 
-        with heard_once():
-            report = asyncio.run(replay_scenario(self.place, root_of(self.config)))
+        with hearing():
+            report = asyncio.run(self.replay(root_of(self.config)))
         folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
         self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))
         if not report.green:
             raise ScenarioFailed(format_report(report, folder))
+
+    async def replay(self, root: Path) -> Report:
+        """Replay; an interrupt cancels just this."""
+        from session_snapshot.replay import replay_scenario
+
+        with cancelled_by_signals():
+            return await replay_scenario(self.place, root)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         """Our own failures as they are; anything else is a defect of the harness and keeps its traceback."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from session_snapshot.interrupts import undisturbed
+from session_snapshot.interrupts import cancelled_by_signals, undisturbed
 from session_snapshot.leftovers import Leftovers
 from session_snapshot.sandbox import remove_tree
 
@@ -117,7 +117,8 @@ def still_ours(pid: int, home: str) -> bool:
 def run_root() -> Iterator[Path]:
     """A run root for the length of a ``with`` block."""
     root = make_run_root()
-    try:
-        yield root
-    finally:
-        sweep(root)
+    with cancelled_by_signals():
+        try:
+            yield root
+        finally:
+            sweep(root)
