@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from session_snapshot.errors import Refused
+from session_snapshot.interrupts import undisturbed
 from session_snapshot.sandbox import remove_tree
 
 STAGING = ".snapshot-staging"
@@ -36,9 +37,10 @@ def swap(snapshots: Path, folder: Path, files: Mapping[str, bytes], remove: list
         write_through(staged / name, content)
     where = folder.resolve().relative_to(staged.parent.parent).as_posix()
     journal = {"folder": where, "files": sorted(files), "remove": sorted(remove)}
-    write_through(staged / "journal.part", json.dumps(journal).encode())
-    (staged / "journal.part").replace(staged / JOURNAL)
-    roll_forward(staged)
+    with undisturbed():  # Ctrl-C waits these few milliseconds; a kill is what the journal is for
+        write_through(staged / "journal.part", json.dumps(journal).encode())
+        (staged / "journal.part").replace(staged / JOURNAL)
+        roll_forward(staged)
 
 
 def recover(snapshots: Path) -> list[str]:
