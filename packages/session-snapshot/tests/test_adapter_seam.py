@@ -18,7 +18,7 @@ from session_snapshot.sandbox import make_sandbox
 from session_snapshot.suites import Place, load
 
 SUITE = Path(__file__).parents[3] / "snapshots" / "session"
-NAMES = ("text-turn", "multi-turn", "cancel", "error-finish")
+NAMES = sorted(path.parent.name for path in SUITE.glob("*/scenario.toml"))
 
 
 @pytest.fixture

@@ -44,11 +44,13 @@ def http_model(config: ModelConfig, environment: Environment) -> Model:
     return DeferredModel(open_now)
 
 
-def replay_model(_config: ModelConfig, environment: Environment) -> Model:
+def replay_model(config: ModelConfig, environment: Environment) -> Model:
     """A recording, told again by ``llm_replay`` in this process."""
+    from llm_dialects import DIALECTS
+
     from acp_agent.model_replay import ReplayModel
 
-    return ReplayModel(environment)
+    return ReplayModel(environment, DIALECTS[config.dialect])
 
 
 class DeferredModel:

@@ -2,16 +2,21 @@
 
 from collections.abc import AsyncGenerator, Mapping
 
-from llm_dialects import Request, StreamChunk
+from llm_dialects import Dialect, Request, StreamChunk
 from llm_replay import FixtureError, ReplayAdapter, ReplayedProviderError
 
 from acp_agent.errors import ConfigError, ModelError
 
 
 class ReplayModel:
-    """A recording named by ``SNAPSHOT_FILE`` and its companions; a ``Model``."""
+    """A recording named by ``SNAPSHOT_FILE`` and its companions; a ``Model``.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    A request is asked as the provider would get it: what the dialect cannot say (that a tool result is an error, in
+    openai-chat) was not recorded either.
+    """
+
+    def __init__(self, environment: Mapping[str, str], dialect: Dialect) -> None:
+        self._dialect = dialect
         try:
             self._adapter = ReplayAdapter.from_environment(environment)
         except FixtureError as error:
@@ -20,10 +25,13 @@ class ReplayModel:
     async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
         """Yield what was recorded for this request."""
         try:
-            async for chunk in self._adapter.stream(request, session_key):
+            async for chunk in self._adapter.stream(self._as_sent(request), session_key):
                 yield chunk
         except ReplayedProviderError as error:
             raise ModelError(error.code, error.message, error.status) from None
+
+    def _as_sent(self, request: Request) -> Request:
+        return self._dialect.parse_request(self._dialect.render_request(request))
 
     async def aclose(self) -> None:
         """Report what was consumed and what was not."""
