@@ -5,8 +5,10 @@ takes the same arguments as nox and needs nothing installed.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import nox
 
@@ -27,6 +29,14 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
 
 os.environ.update(UV_OFFLINE)
+
+
+def terminated(_number: int, _frame: FrameType | None) -> None:
+    """A request to terminate is Ctrl-C: nox then ends what it started, instead of leaving it to run on."""
+    raise KeyboardInterrupt
+
+
+signal.signal(signal.SIGTERM, terminated)
 
 # Seconds for pytest to free its children and ports after Ctrl-C, before nox ends it.
 INTERRUPT, TERMINATE = 12, 10

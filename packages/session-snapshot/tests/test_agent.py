@@ -72,7 +72,14 @@ def test_every_table_is_read() -> None:
         (HEAD + '[adapter]\narguments = ["{{x}}"]\n', "agent.toml:3: unknown placeholder {{x}}"),
         (HEAD + '[[adapter.files]]\npath = "p"\ntext = "{{key}}"\n', "agent.toml:4: unknown placeholder {{key}}"),
         (MODEL + '[[model.files]]\npath = "p"\ntext = """\n{{ky}}"""\n', "agent.toml:7: unknown placeholder {{ky}}"),
-        (HEAD + '[persistence]\nlog = "{{agent}}/x"\n', "agent.toml:3: unknown placeholder {{agent}}"),
+        (
+            HEAD + '[persistence]\nlog = "{{agent}}/x"\nformat = "session-snapshot"\n',
+            "agent.toml:3: unknown placeholder {{agent}}",
+        ),
+        (
+            HEAD + '[persistence]\nlog = "{{home}}/x"\n',
+            "agent.toml:3: log names a session log, and format does not say",
+        ),
         (HEAD + '[[ordering]]\nrule = "flaot"\n', "at $.ordering[0].rule; the nearest known one is 'float'"),
     ],
 )
@@ -97,6 +104,5 @@ def test_an_unknown_placeholder_names_the_known_ones() -> None:
 
 def test_every_placeholder_is_known_where_it_is_filled() -> None:
     told = "{{cwd}}{{home}}{{tmp}}{{agent}}{{baseUrl}}{{origin}}{{key}}"
-    parse_agent(
-        MODEL + f'[env]\nA = "{told}"\n[persistence]\nlog = "{{{{home}}}}/x"\n[capabilities]\n_meta = {{}}\n', "a"
-    )
+    log = 'format = "session-snapshot"\nlog = "{{home}}/x"'
+    parse_agent(MODEL + f'[env]\nA = "{told}"\n[persistence]\n{log}\n[capabilities]\n_meta = {{}}\n', "a")

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from llm_dialects import Request, Throw
+from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.record import record_all, refuse_no_key
 from session_snapshot.suites import place_of
-from session_snapshot.upstream import Upstream, scripted
+from session_snapshot.upstream import EXHAUSTED, Upstream, scripted
 
 SESSION = Path(__file__).parents[3] / "snapshots" / "session"
 WHERE = "snapshots/x/y/upstream.json"
@@ -63,3 +65,22 @@ def test_a_changed_tree_without_an_oracle_is_refused_before_anything_runs(tmp_pa
             [place_of(scenario / "scenario.toml")], suite.parent, {"OPENAI_API_KEY": "sk-0123456789"}, True, print
         )
     assert sorted(path.name for path in scenario.iterdir()) == ["input.json", "scenario.toml"]
+
+
+def test_a_call_beyond_the_script_is_the_scripts_fault() -> None:
+    provider = scripted('{"entries": []}', WHERE)
+    call = LiveCall(0, Request((), (), (), {}), b"", None, Throw(chunks=(), message="m", code=EXHAUSTED))
+
+    with pytest.raises(FixtureError, match="model call 0 has no entry: the script holds 0"):
+        Upstream("http://127.0.0.1:1", provider, WHERE).refuse_exhausted([call])
+
+
+def test_a_missing_script_is_to_be_written(tmp_path: Path) -> None:
+    suite = tmp_path / "snapshots" / "session"
+    for name in ("agent.toml", "text-turn/scenario.toml", "text-turn/input.json"):
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
+        (suite / name).write_bytes((SESSION / name).read_bytes())
+    place = place_of(suite / "text-turn" / "scenario.toml")
+
+    with pytest.raises(FixtureError, match=r"upstream\.json: .* is missing\nmend: write it"):
+        record_all([place], suite.parent, {"OPENAI_API_KEY": "sk-0123456789"}, True, print)

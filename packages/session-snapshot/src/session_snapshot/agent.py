@@ -216,6 +216,14 @@ def check_persistence(agent: Agent, text: str, path: str) -> Iterator[FixtureErr
     if log.format not in READ_FORMATS:
         what = f"session logs of format {log.format!r} are not read yet"
         yield FixtureError(what, path, line, "leave format and log out: the model's answers are recorded on the wire")
+    if log.log and log.format == "none":
+        mend = 'say format = "session-snapshot" if the agent writes that, else leave log out'
+        yield FixtureError(
+            "log names a session log, and format does not say what it is",
+            path,
+            line_at(text, ("persistence", "log")),
+            mend,
+        )
     if log.format == "session-snapshot" and not log.log:
         mend = 'say where it is, e.g. log = "{{home}}/.my-agent/sessions/*/session.jsonl"'
         yield FixtureError(

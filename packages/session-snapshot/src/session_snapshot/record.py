@@ -128,12 +128,14 @@ def refuse_edited(loaded: Loaded) -> None:
     git = shutil.which("git")
     if git is None:
         return
-    command = [git, "-C", str(loaded.place.folder), "diff", "--name-only", "--relative", "HEAD", "--", *MACHINE_WRITTEN]
+    # A file that is gone is no edit to lose: recording makes it again.
+    diff = ["diff", "--name-only", "--diff-filter=d", "--relative", "HEAD", "--", *MACHINE_WRITTEN]
+    command = [git, "-C", str(loaded.place.folder), *diff]
     edited = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
     if edited:
         name = loaded.place.full_name
         raise Refused(
-            f"{name}: {', '.join(edited)} differ from the last commit, and recording would overwrite that",
+            f"{name}: not as in the last commit: {', '.join(edited)}; recording would overwrite that",
             f"commit or restore them, or nox -s snapshot_record -- {name} --force",
         )
 
@@ -169,6 +171,7 @@ async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> Non
     with run_root() as base:
         async with upstream_of(loaded, key) as upstream:
             capture = await record_run(loaded, base, upstream.url, key, say)
+        upstream.refuse_exhausted(capture.calls)
         refuse_faulty(loaded, capture)
         upstream.refuse_leftovers()
         files, counts = new_fixtures(loaded, capture)

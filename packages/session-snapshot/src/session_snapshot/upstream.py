@@ -2,16 +2,20 @@
 
 import difflib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from llm_dialects import EntryError
+from llm_dialects import EntryError, Throw
 from llm_mock_server import ScriptedProvider, read_script, serve
 from msgspec import Struct
 
+from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
 from session_snapshot.strict import line_of
-from session_snapshot.suites import Loaded, read
+from session_snapshot.suites import Loaded, read, short
+
+EXHAUSTED = "MOCK_SCRIPT_EXHAUSTED"
+"""The code with which the stand-in answers a call it has no entry for."""
 
 KINDS = ("say", "chunks", "throw", "hang")
 KEYS = (
@@ -26,6 +30,21 @@ class Upstream(Struct, frozen=True):
     url: str
     provider: ScriptedProvider | None = None
     where: str = ""
+
+    def refuse_exhausted(self, calls: Sequence[LiveCall]) -> None:
+        """Refuse a script that holds less than the run asked for: what the agent made of the error is not its fault.
+
+        Raises:
+            FixtureError: it does.
+        """
+        for call in calls:
+            if isinstance(call.entry, Throw) and call.entry.code == EXHAUSTED and self.provider is not None:
+                raise FixtureError(
+                    f"model call {call.number} has no entry: the script holds {self.provider.served}",
+                    self.where,
+                    None,
+                    "add an entry for it, or let the script (input.json) ask for less",
+                )
 
     def refuse_leftovers(self) -> None:
         """Refuse a script that holds more than the run asked for.
@@ -54,7 +73,11 @@ async def upstream_of(loaded: Loaded, key: str) -> AsyncIterator[Upstream]:
     if loaded.scenario.recording == "live":
         yield Upstream(loaded.agent.record.upstream_url)
         return
-    text, where = read(loaded.place.folder / "upstream.json")
+    path = loaded.place.folder / "upstream.json"
+    if not path.is_file():
+        mend = 'write it (README, "Your own agent"), or set recording = "live" in scenario.toml'
+        raise FixtureError("the script that stands in for the model is missing", short(path), None, mend)
+    text, where = read(path)
     provider = scripted(text, where)
     async with serve(provider, api_key=key) as server:
         yield Upstream(server.base_url(loaded.agent.model.dialect), provider, where)
@@ -74,7 +97,7 @@ def scripted(text: str, where: str) -> ScriptedProvider:
 
 def explained(message: str, text: str, where: str) -> FixtureError:
     """A fault of a script with its line and the nearest right word."""
-    what = message.removeprefix(f"{where}: ")
+    what = message.removeprefix(f"{where}: ").replace("none of chunks", "none of say, chunks")
     if found := re.search(r"line (\d+) column", what):
         return FixtureError(what, where, int(found[1]), "correct the file")
     word = next(iter(re.findall(r"'([^']+)'", what)), "")
