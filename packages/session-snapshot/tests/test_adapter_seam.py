@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from llm_replay.files import REQUESTS
 from session_snapshot.adapter import Account, expand_file, read_account, sessions_root
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import REQUESTS, STDOUT, pins_of
+from session_snapshot.fixtures import STDOUT, pins_of
 from session_snapshot.replay import replay_scenario
 from session_snapshot.report import Failure, Report
 from session_snapshot.runroot import run_root

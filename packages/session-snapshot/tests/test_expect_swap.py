@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from llm_replay.files import OVERRIDE, PRIMARY, REQUESTS
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import OVERRIDE, REQUESTS, is_log, pins_of
-from session_snapshot.harvest import PRIMARY
+from session_snapshot.fixtures import is_log, pins_of
 from session_snapshot.replay import replay_scenario
 from session_snapshot.runroot import run_root
 from session_snapshot.scenario import Expect

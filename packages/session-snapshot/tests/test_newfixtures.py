@@ -8,10 +8,11 @@ from llm_dialects.chunks import BlockEnd, Finish, FinishReason, TextBlock
 from llm_dialects.entries import Chunks, Hang, Throw
 from llm_dialects.requests import Request
 from llm_replay import Header, Unfinished, parse_override
+from llm_replay.files import OVERRIDE
 from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import OVERRIDE, Pin
+from session_snapshot.fixtures import Pin
 from session_snapshot.newfixtures import override_file, pin_files, take, tells_of, wire_rows
 from session_snapshot.scenario import Expect, Scenario
 from session_snapshot.scenario import Header as HeaderClass

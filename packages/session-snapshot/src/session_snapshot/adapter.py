@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 from llm_dialects.render import escape
 from llm_replay import RecordedCall
+from llm_replay.files import OVERRIDE, PRIMARY, REQUESTS
 from msgspec import Struct
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import OVERRIDE, REQUESTS, is_log, log_number
-from session_snapshot.harvest import PRIMARY
+from session_snapshot.fixtures import is_log, log_number
 from session_snapshot.report import Failure
 from session_snapshot.sandbox import Sandbox
 from session_snapshot.steps import PromptAndCancel

@@ -44,11 +44,10 @@ class Model(Closed, frozen=True):
 
 
 class Record(Closed, frozen=True):
-    """Where a recording comes from: the variable that holds the real key, the provider's base URL, the model."""
+    """Where a recording comes from: the variable that holds the real key, and the provider's base URL."""
 
     key_env: str
     upstream_url: str = ""
-    model: str = ""
 
 
 class Persistence(Closed, frozen=True):
@@ -69,7 +68,6 @@ class Install(Closed, frozen=True):
     """
 
     kind: Literal["workspace", "uv", "none"] = "workspace"
-    package: str = ""
 
 
 class NormalizeRule(Closed, frozen=True):

@@ -5,10 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from llm_replay import Header, Recording, load_scenario_recording, parse_rows
+from llm_replay.files import OVERRIDE, PRIMARY, REQUESTS
 from msgspec import Struct
 
 from session_snapshot.errors import FixtureError
-from session_snapshot.harvest import PRIMARY
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, parse_header
 from session_snapshot.provenance import Provenance, read_provenance
 from session_snapshot.report import Surface
@@ -17,8 +17,6 @@ from session_snapshot.steps import SCRIPT
 from session_snapshot.suites import Loaded, how_to_make, read, short
 
 STDOUT = "stdout.golden.jsonl"
-REQUESTS = "requests.golden.jsonl"
-OVERRIDE = "replay.override.json"
 PROVENANCE = "provenance.toml"
 PIN_FILES = (SYSTEM_FILE, TOOLS_FILE)
 

@@ -4,12 +4,11 @@ import glob
 from pathlib import Path
 
 from llm_replay import SessionLog, check_live, parse_log
+from llm_replay.files import PRIMARY
 
 from session_snapshot.agent import Agent, render
 from session_snapshot.errors import AgentError, FixtureError
 from session_snapshot.sandbox import Sandbox
-
-PRIMARY = "session.jsonl"
 
 
 def harvest_logs(agent: Agent, box: Sandbox, opened: list[str]) -> list[SessionLog]:

@@ -7,12 +7,13 @@ import msgspec
 from llm_dialects.chunks import to_json
 from llm_dialects.entries import Chunks, Entry, entry_to_json
 from llm_replay import Event, SessionLog, Unfinished, derive_calls
+from llm_replay.files import OVERRIDE, PRIMARY
 from normalizer import canonical_line
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import OVERRIDE, STDOUT, Pin, pins_of
-from session_snapshot.harvest import PRIMARY, log_names
+from session_snapshot.fixtures import STDOUT, Pin, pins_of
+from session_snapshot.harvest import log_names
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
 from session_snapshot.run import Capture
 from session_snapshot.suites import Loaded

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 from llm_replay import derive_calls, parse_log
+from llm_replay.files import OVERRIDE
 
 from session_snapshot.drift import Change, changes_between, group_lines
 from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import OVERRIDE, PROVENANCE, Committed, is_log, load_committed, pins_of
+from session_snapshot.fixtures import PROVENANCE, Committed, is_log, load_committed, pins_of
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
 from session_snapshot.provenance import Provenance, format_provenance, make_provenance
 from session_snapshot.record import lock_of

@@ -22,11 +22,12 @@ from llm_replay import (
     requests_to_rows,
     row_to_json,
 )
+from llm_replay.files import REQUESTS
 from msgspec import Struct
 from normalizer import Context, Document, canonical_lines, canonical_order, normalize
 
 from session_snapshot.calls import LiveCall
-from session_snapshot.fixtures import REQUESTS, STDOUT, Pin
+from session_snapshot.fixtures import STDOUT, Pin
 from session_snapshot.harvest import log_names
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, header_of
 from session_snapshot.invariants import SentCall
