@@ -184,7 +184,7 @@ def decode_message(body: bytes) -> tuple[StreamChunk, ...]:
     return unfold(folded, end_together=False)
 
 
-def api_key(headers: Mapping[str, str]) -> str | None:
+def api_key(headers: Mapping[str, str], query: str = "") -> str | None:  # noqa: ARG001 - a KeyReader
     """Return the key of ``x-api-key``, else the bearer key."""
     return header_key(headers, ("x-api-key",))
 

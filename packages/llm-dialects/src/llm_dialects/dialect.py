@@ -13,6 +13,9 @@ from llm_dialects.chunks import Json, StreamChunk, Usage
 from llm_dialects.errors import ProviderError
 from llm_dialects.requests import Request
 
+EVENT_STREAM = "text/event-stream"
+"""The content type of server-sent events."""
+
 
 class DialectError(ValueError):
     """A request or an answer that the dialect cannot read; the message begins with the JSON path of the fault."""
@@ -22,6 +25,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     """What an answer says about itself on the wire, besides its chunks.
 
     ``created`` is in Unix seconds. ``usage`` is reported where the chunks hold none (``usage.honest_usage``).
+    ``stream_type`` is the content type of a streamed answer.
     """
 
     id: str
@@ -29,6 +33,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     created: int = 0
     include_usage: bool = True
     usage: Usage | None = None
+    stream_type: str = EVENT_STREAM
 
 
 class StreamDecoder(Protocol):
@@ -55,6 +60,24 @@ class SideReply(Protocol):
     ) -> tuple[Action, ...] | None:
         """Return the whole reply, or ``None`` if ``method`` and ``path`` are no side request of the dialect."""
         ...
+
+
+class KeyReader(Protocol):
+    """Finds the key a client sent."""
+
+    def __call__(self, headers: Mapping[str, str], query: str = "") -> str | None:
+        """Return the key in ``headers`` (names in lower case) or in the URL's ``query``; None where there is none."""
+        ...
+
+
+def nothing_in_path(path: str, query: str) -> dict[str, Json]:  # noqa: ARG001 - the signature of every path_params
+    """Return no members: the body says all."""
+    return {}
+
+
+def always_events(request: Request) -> str:  # noqa: ARG001 - the signature of every stream_type
+    """Return the content type of server-sent events, whatever was asked."""
+    return EVENT_STREAM
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -86,8 +109,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
     error_event: Callable[[ProviderError], bytes]
     """The event that ends a stream with an error."""
     side_reply: SideReply
-    api_key: Callable[[Mapping[str, str]], str | None]
-    """The key a client sent, from its headers (names in lower case)."""
+    api_key: KeyReader
+    """The key a client sent."""
+    path_params: Callable[[str, str], dict[str, Json]] = nothing_in_path
+    """What path and query of a model call say that other dialects say in the body (``model``, ``stream``). A server
+    puts these members before those of the body, so that a parsed body says all that was asked."""
+    stream_type: Callable[[Request], str] = always_events
+    """The content type of a streamed answer to a request."""
 
 
 def is_streamed(request: Request) -> bool:
@@ -103,4 +131,5 @@ def answer_to(dialect: Dialect, request: Request, *, token: str, created: int, u
         created=created,
         include_usage=dialect.wants_usage(request),
         usage=usage,
+        stream_type=dialect.stream_type(request),
     )

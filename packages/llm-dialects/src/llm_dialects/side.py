@@ -61,7 +61,7 @@ def anthropic_side_reply(
     return hello_reply(method, path)
 
 
-def bearer_key(headers: Mapping[str, str]) -> str | None:
+def bearer_key(headers: Mapping[str, str], query: str = "") -> str | None:  # noqa: ARG001 - a KeyReader
     """Return the key of ``Authorization: Bearer``."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None

@@ -1,7 +1,7 @@
 """A model provider in a box: performs action values over HTTP and SSE."""
 
 from llm_mock_server.admission import HttpRequest
-from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, whole
+from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, stream_head, whole
 from llm_mock_server.exchange import ResponderResult
 from llm_mock_server.journal import CapturedRequest, Kind, Outcome
 from llm_mock_server.script import ScriptedProvider, read_script
@@ -25,5 +25,6 @@ __all__ = [
     "read_script",
     "serve",
     "serve_in_thread",
+    "stream_head",
     "whole",
 ]

@@ -17,7 +17,7 @@ class HttpRequest(Struct, frozen=True):
         path: The whole path; ``prefix`` is what stood before the dialect's endpoint (a gateway's mount point, ``/v1``).
         query: What follows the ``?``, or "".
         headers: As sent, names in lower case.
-        body: As sent; ``json`` is the object it holds.
+        body: As sent; ``json`` is the object it holds, with what the dialect says in the path before it.
         dialect: Name of the dialect whose endpoint was called.
         number: Place among the server's model calls in order of arrival, from 0.
     """
@@ -60,7 +60,7 @@ Admission = Call | Side | Rejected
 
 def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None) -> Admission:
     """Say what ``raw`` is. ``api_key``, where given, is the only key that is let in."""
-    path, _ = split_target(raw.target)
+    path, query = split_target(raw.target)
     endpoint = find_endpoint(path, dialects)
     if endpoint is None:
         return beside_the_model(raw, path, dialects, api_key)
@@ -68,9 +68,9 @@ def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None)
     if raw.method != "POST":
         message = f"{raw.method} is not allowed on {path}, use POST"
         return rejected(dialect, "INVALID_REQUEST", message, 405, (("allow", "POST"),))
-    if api_key is not None and dialect.api_key(dict(raw.headers)) != api_key:
+    if api_key is not None and dialect.api_key(dict(raw.headers), query) != api_key:
         return wrong_key(dialect)
-    return read_call(raw, dialect, prefix)
+    return read_call(raw, dialect, prefix, dialect.path_params(path, query))
 
 
 def admit_refused(refused: Refused, dialects: Mapping[str, Dialect]) -> Rejected:
@@ -109,20 +109,20 @@ def beside_the_model(
     for dialect in (likely, *(other for other in dialects.values() if other is not likely)):
         reply = dialect.side_reply(raw.method, path, body=body)
         if reply is not None:
-            shown = dialect.api_key(dict(raw.headers))
+            shown = dialect.api_key(dict(raw.headers), split_target(raw.target)[1])
             return wrong_key(dialect) if api_key is not None and shown not in (None, api_key) else Side(dialect, reply)
     known = ", ".join(f"...{endpoint}" for dialect in dialects.values() for endpoint in dialect.endpoints)
     return rejected(likely, "NOT_FOUND", f"no such path: {raw.method} {path}; model calls go to {known}", 404)
 
 
-def read_call(raw: RawRequest, dialect: Dialect, prefix: str) -> Call | Rejected:
-    """Read the body of a model call."""
+def read_call(raw: RawRequest, dialect: Dialect, prefix: str, said: dict[str, Json]) -> Call | Rejected:
+    """Read the body of a model call; ``said`` is what its path says: first, and right where the body says otherwise."""
     coding = header(raw.headers, "content-encoding")
     if coding not in (None, "", "identity"):
         return rejected(dialect, "INVALID_REQUEST", f"the body's content-encoding {coding} is not understood", 415)
     value = read_json(raw.body)
     if isinstance(value, dict):
-        return Call(dialect, prefix, value)
+        return Call(dialect, prefix, said | value | said if said else value)
     what = "not a JSON object" if raw.body else "empty"
     return rejected(dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what}", 400)
 

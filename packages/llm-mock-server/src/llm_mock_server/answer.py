@@ -25,7 +25,7 @@ from llm_dialects import (
 from msgspec import UNSET
 
 EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control", "no-cache")))
-"""The head of a streamed answer."""
+"""The head of a stream of server-sent events."""
 
 
 def entry_reply(
@@ -104,6 +104,12 @@ def whole(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -
 
 def stream_prefix(dialect: Dialect, chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[Action]:
     """Yield the head of a stream and its events."""
-    yield EVENT_STREAM
+    yield stream_head(answer)
     for event in dialect.encode_stream(chunks, answer):
         yield Body(event)
+
+
+def stream_head(answer: Answer) -> Head:
+    """Return the head of a streamed answer."""
+    told = EVENT_STREAM.headers[0][1] == answer.stream_type
+    return EVENT_STREAM if told else Head(200, (("content-type", answer.stream_type), EVENT_STREAM.headers[1]))
