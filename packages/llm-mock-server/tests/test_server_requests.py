@@ -175,3 +175,17 @@ def test_what_the_responder_is_told(dial, post):
     assert (http.dialect, http.prefix, http.json, http.number) == ("openai-chat", "/gate/v1", {"a": "é"}, 0)
     assert ("x-session-id", "s") in http.headers
     assert http.body == b'{"a": "\xc3\xa9"}'
+
+
+def test_the_responder_says_in_the_journal_what_answers(dial, post):
+    def reply(http):
+        http.note("success", "lane 1")
+        return one_two(http)
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + ONE + TWO + LAST)
+        (captured,) = server.requests
+        assert (captured.label, captured.cursor) == ("success", "lane 1")
+        assert captured.to_json()["label"] == "success"

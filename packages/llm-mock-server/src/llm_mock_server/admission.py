@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from llm_mock_server.answer import failure_reply
 from llm_mock_server.http1 import Headers, RawRequest, Refused, header, split_target
+from llm_mock_server.journal import CapturedRequest
 
 
 class HttpRequest(Struct, frozen=True):
@@ -20,6 +21,7 @@ class HttpRequest(Struct, frozen=True):
         body: As sent; ``json`` is the object it holds, with what the dialect says in the path before it.
         dialect: Name of the dialect whose endpoint was called.
         number: Place among the server's model calls in order of arrival, from 0.
+        captured: Its journal entry, where there is a journal.
     """
 
     method: str
@@ -31,6 +33,12 @@ class HttpRequest(Struct, frozen=True):
     json: dict[str, Json]
     number: int
     prefix: str = ""
+    captured: CapturedRequest | None = None
+
+    def note(self, label: str, cursor: str | None = None) -> None:
+        """Write into the journal what answers this call, and from which run through the script."""
+        if self.captured is not None:
+            self.captured.label, self.captured.cursor = label, cursor
 
 
 class Call(Struct, frozen=True):

@@ -32,6 +32,8 @@ class CapturedRequest(Struct, kw_only=True):
         outcome: None while the answer is going on.
         bytes_sent: What was handed to the socket, heads and framing included.
         error: The responder's exception, where there was one.
+        label: What answers it, in the responder's words; None where it does not say.
+        cursor: Which run through the script the answer is from, likewise.
     """
 
     number: int
@@ -47,6 +49,8 @@ class CapturedRequest(Struct, kw_only=True):
     outcome: Outcome | None = None
     bytes_sent: int = 0
     error: Exception | None = None
+    label: str | None = None
+    cursor: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as JSON, secrets hidden; a body that is not UTF-8 is ``{"base64": ...}``."""
@@ -62,6 +66,8 @@ class CapturedRequest(Struct, kw_only=True):
             "body": text_or_base64(self.body),
             "status": self.status,
             "outcome": self.outcome,
+            "label": self.label,
+            "cursor": self.cursor,
             "bytesSent": self.bytes_sent,
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
         }

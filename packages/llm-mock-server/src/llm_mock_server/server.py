@@ -214,6 +214,7 @@ class MockServer:
             json=call.json,
             number=captured.call or 0,
             prefix=call.prefix,
+            captured=captured,
         )
         try:
             exchange.answer = self._responder(http)
