@@ -1,20 +1,63 @@
-"""Which behaviour ``random`` is, this time: seeded, weighted, the same on every platform. Pure."""
+"""Which behaviour ``random`` is, this time: seeded, weighted, the same on every platform. Pure.
 
+The numbers are Mulberry32's: a counter of 32 bits goes up by 0x6D2B79F5 and is mixed by xor, shift and multiply. A
+throw takes one number, scales it to the sum of the weights and walks along them in the order in which they were given.
+"""
+
+import math
 from collections.abc import Mapping
 
-from llm_dialects import Json
+from llm_dialects import EntryError, Json
+
+from llm_mock_server.behaviours import CONNECTION_REFUSED, RANDOM, check_name
+
+BITS = 0xFFFF_FFFF
 
 
 class Dice:
-    """Throws behaviours by their weights; the same seed and weights throw the same ones for ever."""
+    """Throws behaviours by their weights; the same seed and weights throw the same ones for ever.
+
+    Args:
+        seed: Any whole number; its low 32 bits count.
+        weights: Name -> share, not negative, of a sum that is finite and not zero.
+
+    Raises:
+        ValueError: there is nothing to throw.
+    """
 
     def __init__(self, seed: int, weights: Mapping[str, float]) -> None:
-        self.seed = seed
-        self.weights = dict(weights)
+        self.seed = seed & BITS
+        self.weights = {name: share for name, share in weights.items() if share > 0}
+        if not self.weights:
+            raise ValueError("dice need a weight above zero")
+        self._total = math.fsum(self.weights.values())
+        self._state = self.seed
 
     def throw(self) -> str:
         """Return the name of the next behaviour."""
-        raise NotImplementedError
+        self._state, number = next_uint32(self._state)
+        point = number / (BITS + 1) * self._total
+        for name, share in self.weights.items():
+            point -= share
+            if point < 0:
+                return name
+        return name  # the sum of the shares was rounded up
+
+
+def next_uint32(state: int) -> tuple[int, int]:
+    """Return the next state of the generator and its number, both from 0 to 2**32 - 1."""
+    state = (state + 0x6D2B79F5) & BITS
+    mixed = (state ^ state >> 15) * (state | 1) & BITS
+    mixed ^= mixed + ((mixed ^ mixed >> 7) * (mixed | 61) & BITS) & BITS
+    return state, mixed ^ mixed >> 14
+
+
+def seed_for(seed: int, key: str) -> int:
+    """Return a seed for ``key``'s own dice, so that who else throws changes nothing (FNV-1a over its UTF-8)."""
+    mixed = 0x811C9DC5 ^ seed & BITS
+    for byte in key.encode("utf-8", "surrogatepass"):
+        mixed = (mixed ^ byte) * 0x01000193 & BITS
+    return mixed
 
 
 def weights_from_json(value: Json, where: str) -> dict[str, float]:
@@ -24,7 +67,32 @@ def weights_from_json(value: Json, where: str) -> dict[str, float]:
         EntryError: not an object, an unknown behaviour (the nearest known one is named), ``random`` or
             ``connection_refused``, a share that is negative or no number, or all of them zero.
     """
-    raise NotImplementedError
+    if not isinstance(value, dict):
+        raise EntryError(f"{where}: must be an object of behaviours and their shares")
+    weights = {_thrown(name, where): _share(share, f"{where}.{name}") for name, share in value.items()}
+    if not any(weights.values()):
+        raise EntryError(f"{where}: one share at least must be above zero")
+    if not math.isfinite(sum(weights.values())):
+        raise EntryError(f"{where}: the shares add up to more than a number holds")
+    return weights
+
+
+def _thrown(name: str, where: str) -> str:
+    if name in (RANDOM, CONNECTION_REFUSED):
+        raise EntryError(f"{where}: {name!r} is none of the behaviours that are drawn")
+    return check_name(name, where)
+
+
+def _share(share: Json, where: str) -> float:
+    if type(share) not in (int, float):
+        raise EntryError(f"{where}: must be a number")
+    try:
+        exact = float(share)
+    except OverflowError:
+        exact = math.inf
+    if not math.isfinite(exact) or exact < 0:
+        raise EntryError(f"{where}: must be a finite number, not negative; it is {share}")
+    return exact
 
 
 DEFAULT_WEIGHTS: dict[str, float] = {

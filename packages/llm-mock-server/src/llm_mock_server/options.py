@@ -1,11 +1,20 @@
 """What a behaviour says and how fast: texts, tools and delays, read from JSON and checked. Pure."""
 
-from llm_dialects import Json
-from llm_dialects.entries import SaidCall
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+from llm_dialects import EntryError, Json
+from llm_dialects.entries import SaidCall, say_from_json
+from llm_dialects.wire import compact, read_object
 from msgspec import Struct
 
 MAX_DELAY_MS = 2**31 - 1
 """The longest delay: 24 days. More is a mistake in units, not a wish."""
+
+MAX_BYTES = 2**28
+"""The largest single event: 256 MiB, which is written at once."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -17,15 +26,19 @@ class Options(Struct, frozen=True, kw_only=True):
         reasoning_text: What is thought before an answer, where thinking is shown.
         chunk_size: Code points in one piece of a stream.
         chunk_delay_ms: Pause before each piece of ``slow_success``.
-        disconnect_delay_ms: Pause before a connection is reset in the middle of an answer.
+        disconnect_delay_ms: Pause before a connection is reset in the middle of an answer. Without it (0) the reset
+            may overtake what was said before.
         headers_delay_ms: Pause before the head of ``slow_headers``.
         retry_after_ms: When ``rate_limit`` says to come again; at least 1.
-        request_id: The id that failures carry in the provider's own header; ``None``: one made from the call's token.
+        request_id: The id in the header that the provider uses for it; ``None``: one made from the call's token.
         tool_name: The tool that is called.
         tool_arguments: Its arguments, a JSON object as text.
         tool_calls: Several calls of one turn, instead of the two above.
         huge_bytes: Bytes of text in the one event of ``huge_event``.
-        redirect_to: Where ``redirect`` points; ``None``: to the same path, asked again.
+        redirect_to: Where ``redirect`` points; ``None``: to the path that was asked, so that it is asked again.
+
+    Raises:
+        EntryError: a value that is none.
     """
 
     success_text: str = "mock response recovered"
@@ -43,6 +56,11 @@ class Options(Struct, frozen=True, kw_only=True):
     huge_bytes: int = 2**20
     redirect_to: str | None = None
 
+    def __post_init__(self) -> None:
+        """Check what Python code wrote as what JSON says."""
+        for field in self.__struct_fields__:
+            CHECKS[field](getattr(self, field), f"Options.{field}")
+
 
 def options_from_json(value: Json, where: str, base: Options | None = None) -> Options:
     """Read options over those of ``base``; ``where`` is their place, for messages.
@@ -50,4 +68,102 @@ def options_from_json(value: Json, where: str, base: Options | None = None) -> O
     Raises:
         EntryError: an unknown key (the nearest known one is named), or a value that is none.
     """
-    raise NotImplementedError
+    if not isinstance(value, dict):
+        raise EntryError(f"{where}: must be an object of options")
+    read = {_field(key, where): _read(key, given, where) for key, given in value.items()}
+    return msgspec.structs.replace(Options() if base is None else base, **read)
+
+
+def options_to_json(options: Options) -> dict[str, Json]:
+    """Return what differs from the defaults; the inverse of ``options_from_json``."""
+    plain: dict[str, Any] = msgspec.to_builtins(options)
+    told = {key: plain[field] for key, field in FIELDS.items() if getattr(options, field) != getattr(DEFAULT, field)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
+
+
+def _field(key: str, where: str) -> str:
+    if key in FIELDS:
+        return FIELDS[key]
+    near = get_close_matches(key, FIELDS, n=1, cutoff=0.0)[0]
+    raise EntryError(f"{where}: no option is called {key!r}; the nearest is {near!r}")
+
+
+def _read(key: str, value: Json, where: str) -> Any:
+    """Return the value of one option. Arguments may be written as the object they are."""
+    place = f"{where}.{key}"
+    if key == "toolCalls":
+        value = say_from_json({"kind": "say", "toolCalls": value}, where).tool_calls
+    elif key == "toolArguments" and isinstance(value, dict):
+        value = compact(value)
+    CHECKS[FIELDS[key]](value, place)
+    return value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+# ── Checks: each raises EntryError ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _text(value: Any, where: str) -> None:
+    if not isinstance(value, str):
+        raise EntryError(f"{where}: must be a string")
+    if not value:
+        raise EntryError(f"{where}: must not be empty")
+
+
+def _header(value: Any, where: str) -> None:
+    """Refuse what would end a header's line, or begin another."""
+    if value is None:
+        return
+    _text(value, where)
+    if not (value.isascii() and value.isprintable() and " " not in value):
+        raise EntryError(f"{where}: must be printable ASCII without spaces, it goes into a header")
+
+
+def _between(low: int, high: int) -> Callable[[Any, str], None]:
+    def check(value: Any, where: str) -> None:
+        if type(value) is not int:
+            raise EntryError(f"{where}: must be a whole number")
+        if not low <= value <= high:
+            raise EntryError(f"{where}: must be from {low} to {high}, it is {value}")
+
+    return check
+
+
+def _arguments(value: Any, where: str) -> None:
+    _text(value, where)
+    if read_object(value) is None:
+        raise EntryError(f"{where}: must be a JSON object, it is {value!r}")
+
+
+def _calls(value: Any, where: str) -> None:
+    for at, call in enumerate(value):
+        _arguments(call.arguments, f"{where}[{at}].arguments")
+
+
+_delay = _between(0, MAX_DELAY_MS)
+
+CHECKS: Mapping[str, Callable[[Any, str], None]] = {
+    "success_text": _text,
+    "partial_text": _text,
+    "reasoning_text": _text,
+    "chunk_size": _between(1, MAX_DELAY_MS),
+    "chunk_delay_ms": _delay,
+    "disconnect_delay_ms": _delay,
+    "headers_delay_ms": _delay,
+    "retry_after_ms": _between(1, MAX_DELAY_MS),
+    "request_id": _header,
+    "tool_name": _text,
+    "tool_arguments": _arguments,
+    "tool_calls": _calls,
+    "huge_bytes": _between(1, MAX_BYTES),
+    "redirect_to": _header,
+}
+
+FIELDS: Mapping[str, str] = {_camel(name): name for name in CHECKS}
+"""JSON key -> field."""
+
+DEFAULT = Options()

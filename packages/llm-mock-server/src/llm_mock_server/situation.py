@@ -1,6 +1,6 @@
 """What a behaviour has to go by: the call it answers, and what it is to say. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from llm_dialects import (
@@ -30,7 +30,8 @@ class Situation(Struct, frozen=True, kw_only=True):
         created: When the answer was made, in Unix seconds.
         count: Honest usage of chunks that hold none.
         new_id: A new id for a tool call.
-        accepts_gzip: Whether the client's ``accept-encoding`` lets ``gzip`` in.
+        target: Path and query that were asked (``target_of``), for a redirect to the same; "" where nobody knows them.
+        accepts_gzip: Whether the client's ``accept-encoding`` lets ``gzip`` in (``accepts_gzip``).
     """
 
     dialect: Dialect
@@ -40,6 +41,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     created: int
     count: Callable[[Sequence[StreamChunk]], Usage]
     new_id: Callable[[], str]
+    target: str = ""
     accepts_gzip: bool = True
 
     @property
@@ -56,6 +58,10 @@ class Situation(Struct, frozen=True, kw_only=True):
     def said(self, say: Say) -> tuple[StreamChunk, ...]:
         """Return the chunks of ``say``, cut as the options want."""
         return say_to_chunks(msgspec.structs.replace(say, chunk_size=self.options.chunk_size), self.new_id)
+
+    def text(self, said: str) -> tuple[StreamChunk, ...]:
+        """Return the chunks of an answer that says ``said``."""
+        return self.said(Say(text=said))
 
     def calls(self) -> tuple[SaidCall, ...]:
         """Return the tool calls the options want."""
@@ -78,3 +84,26 @@ class Behaviour(Struct, frozen=True, kw_only=True):
     summary: str
     whole: str = ""
     differs: Mapping[str, str] = {}
+
+
+def accepts_gzip(headers: Iterable[tuple[str, str]]) -> bool:
+    """Return whether ``accept-encoding`` in ``headers`` (names in lower case) lets ``gzip`` in; silence does not."""
+    told = [item.split(";") for name, value in headers if name == "accept-encoding" for item in value.split(",")]
+    shares = {coding.strip().lower(): _share("".join(rest)) for coding, *rest in told}
+    return shares.get("gzip", shares.get("*", 0.0)) > 0
+
+
+def _share(parameter: str) -> float:
+    """Return the ``q`` of one coding; 1 where there is none, 0 where it is no number."""
+    name, _, value = parameter.partition("=")
+    if name.strip().lower() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
+
+
+def target_of(path: str, query: str) -> str:
+    """Return path and query as one."""
+    return f"{path}?{query}" if query else path
