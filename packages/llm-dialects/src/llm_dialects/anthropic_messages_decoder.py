@@ -7,24 +7,18 @@ from msgspec import UNSET
 
 from llm_dialects.anthropic_messages_requests import read_block
 from llm_dialects.chunks import (
-    Block,
-    BlockEnd,
-    BlockStart,
     Finish,
     FinishReason,
     Json,
     ReasoningBlock,
-    ReasoningDelta,
     StreamChunk,
     TextBlock,
-    TextDelta,
     ToolCallBlock,
-    ToolCallDelta,
     Usage,
     UsageChunk,
 )
 from llm_dialects.errors import classify, finish_of
-from llm_dialects.fold import text_of
+from llm_dialects.fold import OpenBlock, text_of
 from llm_dialects.reading import as_count, as_object, as_text, parse
 from llm_dialects.requests import OpaquePart
 from llm_dialects.sse import SseDecoder, SseEvent
@@ -85,7 +79,7 @@ class AnthropicMessagesDecoder:
         elif at in self._blocks:
             block = self._blocks[at]
             if kind == "content_block_stop":
-                yield BlockEnd(index=block.index, block=block.whole())
+                yield block.end
             else:
                 yield from block.take(as_object(body.get("delta"), f"{where}.delta"), f"{where}.delta")
 
@@ -95,7 +89,7 @@ class AnthropicMessagesDecoder:
         if isinstance(block, OpaquePart):
             return
         self._blocks[at] = begun = _OpenBlock(len(self._blocks), block)
-        yield BlockStart(index=begun.index, block_type=BLOCK_TYPES[type(block)])
+        yield begun.start
         given = text_of(block)
         if given and given != "{}":
             yield begun.add(given)
@@ -114,13 +108,8 @@ class AnthropicMessagesDecoder:
         return [*counted, Finish(reason=FinishReason(kind=STOP_BACK.get(self._stop, self._stop)))]
 
 
-class _OpenBlock:
-    """A block that is being told: its head, and its text in pieces."""
-
-    def __init__(self, index: int, head: Block) -> None:
-        self.index = index
-        self.head = head
-        self.pieces: list[str] = []
+class _OpenBlock(OpenBlock):
+    """A block that is being told."""
 
     def take(self, delta: dict[str, Json], path: str) -> Iterator[StreamChunk]:
         """Take in one delta; kinds that say nothing of the text (citations) are left out."""
@@ -131,24 +120,6 @@ class _OpenBlock:
         elif DELTA_TEXTS.get(type(self.head), ("", ""))[0] == kind:
             name = DELTA_TEXTS[type(self.head)][1]
             yield self.add(as_text(delta.get(name), f"{path}.{name}"))
-
-    def add(self, text: str) -> StreamChunk:
-        """Take in more text and return the chunk that tells it."""
-        self.pieces.append(text)
-        match self.head:
-            case TextBlock():
-                return TextDelta(index=self.index, text=text)
-            case ReasoningBlock():
-                return ReasoningDelta(index=self.index, text=text)
-            case ToolCallBlock(id=call_id, name=name):
-                return ToolCallDelta(index=self.index, id=call_id, name=name, arguments_delta=text)
-
-    def whole(self) -> Block:
-        """Return the block with all its text."""
-        text = "".join(self.pieces)
-        if isinstance(self.head, ToolCallBlock):
-            return msgspec.structs.replace(self.head, arguments=text)
-        return msgspec.structs.replace(self.head, text=text)
 
 
 def read_usage(usage: dict[str, Json], path: str) -> Usage | None:
@@ -166,8 +137,6 @@ def read_usage(usage: dict[str, Json], path: str) -> Usage | None:
     counts["output_tokens"] = as_count(usage.get("output_tokens"), f"{path}.output_tokens")
     return Usage(**counts) if any(counts.values()) else None
 
-
-BLOCK_TYPES: dict[type, str] = {TextBlock: "text", ReasoningBlock: "reasoning", ToolCallBlock: "tool-call"}
 
 # type of block -> the type of its deltas, and the member that holds their text
 DELTA_TEXTS: dict[type, tuple[str, str]] = {

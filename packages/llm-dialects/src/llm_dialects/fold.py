@@ -7,6 +7,7 @@ pieces is timing, what it adds up to is meaning.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+import msgspec
 from msgspec import UNSET, Struct
 
 from llm_dialects.chunks import (
@@ -64,6 +65,38 @@ class Indexed(Struct, frozen=True):
             name = first.name if first is not None and first.name is not UNSET else ""
             return ToolCallBlock(id=first.id if first else "", name=name, arguments=self.said)
         return ReasoningBlock(text=self.said) if self.kind == "reasoning" else TextBlock(text=self.said)
+
+
+class OpenBlock:
+    """A block that is being read: its number, what its start says of it, and its text in pieces."""
+
+    def __init__(self, index: int, head: Block) -> None:
+        self.index = index
+        self.head = head
+        self.pieces: list[str] = []
+
+    @property
+    def start(self) -> BlockStart:
+        """The chunk that begins it."""
+        return BlockStart(index=self.index, block_type=kind_of(BlockEnd(index=self.index, block=self.head)))
+
+    def add(self, text: str) -> TextDelta | ReasoningDelta | ToolCallDelta:
+        """Take in more text and return the chunk that tells it."""
+        self.pieces.append(text)
+        match self.head:
+            case TextBlock():
+                return TextDelta(index=self.index, text=text)
+            case ReasoningBlock():
+                return ReasoningDelta(index=self.index, text=text)
+            case ToolCallBlock(id=call_id, name=name):
+                return ToolCallDelta(index=self.index, id=call_id, name=name, arguments_delta=text)
+
+    @property
+    def end(self) -> BlockEnd:
+        """The chunk that ends it, with all its text."""
+        text = "".join(self.pieces)
+        member = {"arguments": text} if isinstance(self.head, ToolCallBlock) else {"text": text}
+        return BlockEnd(index=self.index, block=msgspec.structs.replace(self.head, **member))
 
 
 def fold(chunks: Iterable[StreamChunk]) -> Folded:

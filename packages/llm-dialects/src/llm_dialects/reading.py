@@ -48,9 +48,13 @@ def objects(value: Json, path: str) -> Iterator[tuple[dict[str, Json], str]]:
 
 def others(value: Mapping[str, Json], *known: str) -> dict[str, Json]:
     """Return the members of ``value`` besides the ``known`` ones. Cache marks mean nothing to the answer: left out."""
-    return {key: item for key, item in value.items() if key not in known and key != "cache_control"}
+    return {key: item for key, item in value.items() if key not in known and key not in CACHE_MARKS}
 
 
 def _check(value: Json, kinds: type | tuple[type, ...], words: str, path: str) -> None:
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise DialectError(f"{path}: must be {words}, is {type(value).__name__}")
+
+
+# Anthropic's, and OpenAI responses'.
+CACHE_MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
