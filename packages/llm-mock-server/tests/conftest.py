@@ -18,7 +18,11 @@ class RawClient:
         self.socket.settimeout(20)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect((address.hostname, address.port))
+        try:
+            self.socket.connect((address.hostname, address.port))
+        except OSError:
+            self.socket.close()
+            raise
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)

@@ -16,7 +16,8 @@ from types import FrameType
 from llm_dialects import DIALECTS, EntryError, Hang, Json
 
 from llm_mock_server.journal import CapturedRequest
-from llm_mock_server.script import ScriptedProvider, read_script
+from llm_mock_server.provider import ScriptedProvider
+from llm_mock_server.script import read_script
 from llm_mock_server.server import serve
 
 
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return asyncio.run(run(options, provider))
     except EntryError as error:
         return complain(f"{error}\nmend: correct {options.script}")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return complain(
             f"{error}\nmend: name a script that can be read and a port that is free (0: the system chooses)"
         )
@@ -36,8 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def read_provider(script: Path) -> ScriptedProvider:
     """Read the script."""
-    entries = read_script(script.read_bytes(), str(script))
-    return ScriptedProvider(entries, where=str(script), on_hang=write_ready_file)
+    return ScriptedProvider(read_script(script.read_bytes(), str(script)), on_hang=write_ready_file)
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from llm_dialects import Dialect, Json, ProviderError, Reply
-from llm_dialects.wire import decode_json
 from msgspec import Struct
 
 from llm_mock_server.answer import failure_reply
 from llm_mock_server.http1 import Headers, RawRequest, Refused, header, split_target
-from llm_mock_server.journal import CapturedRequest
+from llm_mock_server.journal import CapturedRequest, read_json
 
 
 class HttpRequest(Struct, frozen=True):
@@ -133,14 +132,6 @@ def read_call(raw: RawRequest, dialect: Dialect, prefix: str, said: dict[str, Js
         return Call(dialect, prefix, said | value | said if said else value)
     what = "not a JSON object" if raw.body else "empty"
     return rejected(dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what}", 400)
-
-
-def read_json(body: bytes) -> Json:
-    """Return the JSON value of a body, None where it is none (or is deeper than anyone may nest)."""
-    try:
-        return decode_json(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def wrong_key(dialect: Dialect) -> Rejected:

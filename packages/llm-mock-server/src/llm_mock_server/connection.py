@@ -68,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._host = host
         self._parser = RequestParser(host.max_body, MAX_HEAD)
         self._pending: deque[Event] = deque()
+        self._pending_bytes = 0  # of bodies
         self._exchange: Exchange | None = None
         self._full = False  # the transport holds bytes the kernel did not take
         self._waiting = False  # for a pause to be over, or for the client to go
@@ -91,8 +92,10 @@ class Connection(asyncio.Protocol):
         """Take what the client says; too many requests in advance make it wait."""
         if self._deaf:
             return
-        self._pending.extend(self._parser.feed(data))
-        if len(self._pending) > MAX_PENDING:
+        for event in self._parser.feed(data):
+            self._pending.append(event)
+            self._pending_bytes += weight(event)
+        if self._is_ahead():
             self._transport.pause_reading()
         if not self._scheduled:
             self._pump()
@@ -126,6 +129,15 @@ class Connection(asyncio.Protocol):
         """Drop the connection."""
         self._transport.abort()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being answered."""
+        return self._exchange is not None
+
+    def _is_ahead(self) -> bool:
+        """Return whether the client has sent so much in advance that it must wait."""
+        return len(self._pending) > MAX_PENDING or self._pending_bytes > self._host.max_body
+
     # ── The loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _pump(self) -> None:
@@ -141,7 +153,9 @@ class Connection(asyncio.Protocol):
             if exchange is not None:
                 self._step(exchange)
             elif self._pending:
-                self._begin(self._pending.popleft())
+                event = self._pending.popleft()
+                self._pending_bytes -= weight(event)
+                self._begin(event)
             else:
                 return
         self._scheduled = True
@@ -238,6 +252,7 @@ class Connection(asyncio.Protocol):
             return
         if exchange.frame == "length":
             exchange.owed -= len(data)
+        exchange.captured.bodies_sent += 1
         self._write(exchange, encode_chunk(data) if exchange.frame == "chunked" else data)
 
     def _send_head(self, exchange: Exchange, head: Head) -> None:
@@ -313,7 +328,7 @@ class Connection(asyncio.Protocol):
         if exchange.driven:
             self._cancel_task(exchange)
         self._host.journal.close(exchange.captured, outcome)
-        if len(self._pending) <= MAX_PENDING and not self._transport.is_closing():
+        if not self._is_ahead() and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def _close_actions(self, exchange: Exchange) -> None:
@@ -339,6 +354,7 @@ class Connection(asyncio.Protocol):
         """Throw away what the client says from now on; reading goes on, to see it leave."""
         self._deaf = True
         self._pending.clear()
+        self._pending_bytes = 0
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -352,6 +368,11 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def weight(event: Event) -> int:
+    """Return how many bytes of body an event holds."""
+    return len(event.body) if isinstance(event, RawRequest) else 0
 
 
 MAX_HEAD = 64 * 1024

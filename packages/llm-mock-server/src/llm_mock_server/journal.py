@@ -1,10 +1,16 @@
-"""What came in and what became of it. The journal keeps every request raw; only its printed forms hide secrets."""
+"""What came in and what became of it. The journal keeps requests raw; only its printed forms hide secrets.
+
+It is bounded twice, by entries and by bytes, so that a server that runs for days costs what it cost after an hour. The
+oldest are dropped, and counted: whoever reads the journal can tell that it is not all of it.
+"""
 
 import base64
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from llm_dialects import Json
+from llm_dialects import DIALECTS, Json
+from llm_dialects.wire import decode_json
 from msgspec import Struct
 
 from llm_mock_server.http1 import Headers
@@ -20,6 +26,16 @@ Observer = Callable[["CapturedRequest"], None]
 """Called with an entry when it begins (its ``outcome`` is None) and when it has ended."""
 
 
+KEEP = 10_000
+"""Entries that are kept, unless told otherwise."""
+
+KEEP_BYTES = 256 * 1024 * 1024
+"""Bytes of bodies and heads that are kept, unless told otherwise."""
+
+MAX_FAILURES = 100
+"""Exceptions that are kept; one that comes with every request must not fill the memory."""
+
+
 class CapturedRequest(Struct, kw_only=True):
     """One request and its outcome.
 
@@ -30,6 +46,7 @@ class CapturedRequest(Struct, kw_only=True):
         headers: As sent, names in lower case; secrets included.
         body: As sent, without its transfer coding.
         outcome: None while the answer is going on.
+        bodies_sent: How many pieces of a body were handed to the socket: the events of a stream, one each.
         bytes_sent: What was handed to the socket, heads and framing included.
         error: The responder's exception, where there was one.
         label: What answers it, in the responder's words; None where it does not say.
@@ -47,10 +64,23 @@ class CapturedRequest(Struct, kw_only=True):
     body: bytes
     status: int | None = None
     outcome: Outcome | None = None
+    bodies_sent: int = 0
     bytes_sent: int = 0
     error: Exception | None = None
     label: str | None = None
     cursor: str | None = None
+
+    @property
+    def json(self) -> Json:
+        """The value the body holds, None where it is no JSON; of a model call with what its path says, as in
+        ``HttpRequest.json``.
+        """
+        value = read_json(self.body)
+        dialect = DIALECTS.get(self.dialect)
+        if self.kind != "call" or dialect is None or not isinstance(value, dict):
+            return value
+        said = dialect.path_params(self.path, self.query)
+        return said | value | said
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as JSON, secrets hidden; a body that is not UTF-8 is ``{"base64": ...}``."""
@@ -68,6 +98,7 @@ class CapturedRequest(Struct, kw_only=True):
             "outcome": self.outcome,
             "label": self.label,
             "cursor": self.cursor,
+            "bodiesSent": self.bodies_sent,
             "bytesSent": self.bytes_sent,
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
         }
@@ -81,15 +112,31 @@ class Journal:
     """The entries of one server, and who is told when one begins or ends.
 
     Args:
-        limit: How many entries are kept, the oldest dropped first; None keeps all.
+        keep: How many entries are kept, the newest; None keeps all.
+        keep_bytes: How many bytes of bodies and heads are kept, the newest; the newest entry is kept whatever its
+            size. None keeps all.
+
+    Attributes:
+        dropped: How many entries are not kept any more.
+        ended: How many model calls have ended.
+        failures: The first ``MAX_FAILURES`` exceptions that are nobody's on the wire.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.entries: list[CapturedRequest] = []
-        self.failures: list[Exception] = []
+    def __init__(self, keep: int | None = KEEP, keep_bytes: int | None = KEEP_BYTES) -> None:
         self.observers: list[Observer] = []
         self.in_flight = 0
-        self._limit = limit
+        self._keep = keep
+        self._keep_bytes = keep_bytes
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything, and count from 0 again. What is in flight must have ended before."""
+        self.entries: deque[CapturedRequest] = deque()
+        self.failures: list[Exception] = []
+        self.dropped = 0
+        self.ended = 0
+        self._sizes: deque[int] = deque()
+        self._bytes = 0
         self._opened = 0
         self._calls = 0
 
@@ -103,8 +150,11 @@ class Journal:
             self._calls += 1
             self.in_flight += 1
         self.entries.append(captured)
-        if self._limit is not None and len(self.entries) > self._limit:
-            del self.entries[0]
+        size = size_of(captured)
+        self._sizes.append(size)
+        self._bytes += size
+        if self._is_over():
+            self._drop()
         self._tell(captured)
         return captured
 
@@ -118,14 +168,29 @@ class Journal:
         """End an entry, once."""
         if captured.outcome is None:
             captured.outcome = outcome
-            self.in_flight -= captured.kind == "call"
+            if captured.kind == "call":
+                self.in_flight -= 1
+                self.ended += 1
             self._tell(captured)
 
     def fail(self, error: Exception, captured: CapturedRequest | None = None) -> None:
         """Keep an exception that is nobody's on the wire: a responder's or an observer's."""
-        self.failures.append(error)
+        if len(self.failures) < MAX_FAILURES:
+            self.failures.append(error)
         if captured is not None:
             captured.error = error
+
+    def _is_over(self) -> bool:
+        return (self._keep is not None and len(self.entries) > self._keep) or (
+            self._keep_bytes is not None and self._bytes > self._keep_bytes
+        )
+
+    def _drop(self) -> None:
+        """Drop the oldest until the bounds hold, or one is left."""
+        while self._is_over() and (len(self.entries) > 1 or self._keep == 0):
+            self.entries.popleft()
+            self._bytes -= self._sizes.popleft()
+            self.dropped += 1
 
     def _tell(self, captured: CapturedRequest) -> None:
         for observer in tuple(self.observers):
@@ -133,6 +198,20 @@ class Journal:
                 observer(captured)
             except Exception as error:  # an observer must never change what is on the wire
                 self.fail(error)
+
+
+def size_of(captured: CapturedRequest) -> int:
+    """Return what an entry weighs: its body and what came in its head."""
+    head = sum([len(name) + len(value) for name, value in captured.headers])
+    return len(captured.body) + len(captured.path) + len(captured.query) + head
+
+
+def read_json(body: bytes) -> Json:
+    """Return the JSON value of a body, None where it is none (or is deeper than anyone may nest)."""
+    try:
+        return decode_json(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def redact_headers(headers: Headers) -> Headers:

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import assert_never
 
 from llm_dialects import DIALECTS, Dialect, DialectError, ProviderError, Reply
 
 from llm_mock_server.admission import Call, HttpRequest, Rejected, Side, admit, admit_refused, likely_dialect
 from llm_mock_server.answer import failure_reply
-from llm_mock_server.connection import Connection
 from llm_mock_server.exchange import Exchange, ResponderResult
 from llm_mock_server.http1 import RawRequest, Refused, split_target
-from llm_mock_server.journal import CapturedRequest, Journal, Kind, Observer
+from llm_mock_server.journal import KEEP, KEEP_BYTES, CapturedRequest, Journal, Kind, Observer
+from llm_mock_server.listener import Listener
 
 Responder = Callable[[HttpRequest], ResponderResult]
 """Answers a model call with actions, with an awaitable of actions, or with an asynchronous iterator of them."""
@@ -31,41 +31,60 @@ async def serve(
     on_change: Callable[[], None] | None = None,
     on_request: Observer | None = None,
     max_body: int = MAX_BODY,
-    keep: int | None = None,
+    keep: int | None = KEEP,
+    keep_bytes: int | None = KEEP_BYTES,
     dialects: Mapping[str, Dialect] = DIALECTS,
+    listen: bool = True,
+    allow_remote: bool = False,
+    control_port: int | None = None,
 ) -> AsyncIterator["MockServer"]:
     """Serve ``responder`` until the block is left, then free every connection at once.
 
     Args:
         responder: Called for every well-formed model call, in order of arrival. What it raises is answered with 500 in
             the dialect's words (a ``DialectError`` with 400) and kept in ``failures``.
-        host: Name or address to listen on.
+        host: Name or address to listen on; one that other machines can reach must be allowed.
         port: 0 lets the system choose.
         api_key: The only key that is let in; None lets everybody in.
         on_change: Called when a request begins and when it has ended; what it raises is kept in ``failures``.
         on_request: The same with the journal entry, whose ``outcome`` is None when it begins.
         max_body: Bytes of a request body; more gets 413.
         keep: How many journal entries are kept, the newest; None keeps all.
+        keep_bytes: How many bytes of them, likewise; ``dropped`` says how many entries are not kept any more.
         dialects: The dialects spoken; the first is spoken to clients that do not show theirs.
+        listen: False holds the port but refuses who connects until ``start_listening``: a provider that is down.
+        allow_remote: Whether ``host`` may be one that other machines can reach; a ``RemoteWarning`` says so.
+        control_port: Port of the control API, always on this machine's loopback; 0 lets the system choose, None means
+            that there is none.
 
     Raises:
         OSError: the address cannot be listened on.
+        ValueError: other machines could reach it, and may not.
     """
-    journal = Journal(keep)
+    journal = Journal(keep, keep_bytes)
     if on_change is not None:
         journal.observers.append(lambda _: on_change())
     if on_request is not None:
         journal.observers.append(on_request)
     server = MockServer(responder, journal, api_key=api_key, max_body=max_body, dialects=dialects)
-    await server.listen(host, port)
     try:
+        await server.bind(host, port, allow_remote=allow_remote)
+        if control_port is not None:
+            await server.start_control(control_port)
+        if listen:
+            await server.start_listening()
         yield server
     finally:
         await server.aclose()
 
 
-class MockServer:
-    """A running server; ``serve`` makes one."""
+class MockServer(Listener):
+    """A running server; ``serve`` makes one.
+
+    Attributes:
+        control_url: URL of the control API, or "".
+        responder: What answers model calls.
+    """
 
     def __init__(
         self,
@@ -76,23 +95,26 @@ class MockServer:
         max_body: int,
         dialects: Mapping[str, Dialect],
     ) -> None:
-        self.journal = journal
-        self.max_body = max_body
-        self.closing = False
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.url = ""
-        self._responder = responder
+        super().__init__(journal, max_body)
+        self.control_url = ""
+        self.responder = responder
         self._api_key = api_key
         self._dialects = dialects
-        self._connections: set[Connection] = set()
-        self._deserted = asyncio.Event()
-        self._deserted.set()
+        self._control: Listener | None = None
 
     # ── What users need ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def base_url(self, dialect: str) -> str:
-        """Return the base URL to give to a client of ``dialect``."""
-        return self.url + self._dialects[dialect].base_suffix
+    def base_url(self, dialect: str, segment: str = "") -> str:
+        """Return the base URL to give to a client of ``dialect``; ``segment`` is a first part of its path, by which a
+        script can tell clients apart.
+        """
+        mount = f"/{segment}" if segment else ""
+        return self.url + mount + self._dialects[dialect].base_suffix
+
+    @property
+    def base_urls(self) -> dict[str, str]:
+        """The base URL of every dialect."""
+        return {dialect: self.base_url(dialect) for dialect in self._dialects}
 
     @property
     def requests(self) -> tuple[CapturedRequest, ...]:
@@ -124,46 +146,40 @@ class MockServer:
         finally:
             self.journal.observers.remove(notice)
 
-    async def listen(self, host: str, port: int) -> None:
-        """Start to accept connections."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(self), host, port, backlog=1024)
-        self.url = url_of(self._server.sockets[0].getsockname())
+    @property
+    def dropped(self) -> int:
+        """How many requests the journal does not hold any more."""
+        return self.journal.dropped
+
+    @property
+    def ended(self) -> int:
+        """How many model calls have been answered, or given up, since the beginning or the last ``reset``."""
+        return self.journal.ended
+
+    async def reset(self) -> None:
+        """Drop what is being answered, empty the journal and count from 0 again; a scripted responder begins anew."""
+        await self.drop_busy()
+        self.journal.reset()
+        rewind = getattr(self.responder, "reset", None)
+        if rewind is not None:
+            rewind()
+
+    async def start_control(self, port: int) -> None:
+        """Open the control API."""
+        from llm_mock_server.control import ControlServer
+
+        self._control = control = ControlServer(self)
+        await control.bind("127.0.0.1", port)
+        await control.start_listening()
+        self.control_url = control.url
 
     async def aclose(self) -> None:
         """Stop at once: whatever is being answered is dropped. Closing twice is closing once."""
-        self.closing = True
-        await self._stop_accepting()
-        for connection in tuple(self._connections):
-            connection.abort()
-        await self._deserted.wait()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-
-    async def _stop_accepting(self) -> None:
-        """Close the listening sockets, but not before what they accepted a moment ago has become a connection: asyncio
-        takes two turns of its loop for that, and would lose the accepted socket if its server were closed meanwhile.
-        """
-        for listening in self._server.sockets:
-            with suppress(NotImplementedError):  # on Windows, where it takes no time
-                asyncio.get_running_loop().remove_reader(listening.fileno())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        self._server.close()
+        if self._control is not None:
+            await self._control.aclose()
+        await super().aclose()
 
     # ── What a connection needs ─────────────────────────────────────────────────────────────────────────────────────
-
-    def joined(self, connection: Connection) -> None:
-        """Learn of a new connection."""
-        self._connections.add(connection)
-        self._deserted.clear()
-        if self.closing:
-            connection.abort()
-
-    def left(self, connection: Connection) -> None:
-        """Learn that a connection is gone."""
-        self._connections.discard(connection)
-        if not self._connections:
-            self._deserted.set()
 
     def open(self, event: RawRequest | Refused) -> Exchange:
         """Journal a request and find its answer."""
@@ -217,7 +233,7 @@ class MockServer:
             captured=captured,
         )
         try:
-            exchange.answer = self._responder(http)
+            exchange.answer = self.responder(http)
         except Exception as error:
             exchange.answer = self.apologise(exchange, error)
         return exchange
@@ -233,13 +249,3 @@ class MockServer:
             headers=raw.headers,
             body=raw.body,
         )
-
-
-def url_of(address: tuple[str, int] | tuple[str, int, int, int]) -> str:
-    """Return the URL under which a client on this machine reaches a listening socket."""
-    host = LOOPBACK.get(address[0], address[0])
-    return f"http://[{host}]:{address[1]}" if ":" in host else f"http://{host}:{address[1]}"
-
-
-# An address that means "all of this machine's" -> one that a client can call.
-LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}

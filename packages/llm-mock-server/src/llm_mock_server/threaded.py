@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,9 +59,19 @@ class ThreadedServer:
         """``http://HOST:PORT``."""
         return self._server.url
 
-    def base_url(self, dialect: str) -> str:
-        """Return the base URL to give to a client of ``dialect``."""
-        return self._server.base_url(dialect)
+    @property
+    def control_url(self) -> str:
+        """URL of the control API, or ""."""
+        return self._server.control_url
+
+    def base_url(self, dialect: str, segment: str = "") -> str:
+        """Return the base URL to give to a client of ``dialect``; ``segment`` as in ``MockServer.base_url``."""
+        return self._server.base_url(dialect, segment)
+
+    @property
+    def base_urls(self) -> dict[str, str]:
+        """The base URL of every dialect."""
+        return self._server.base_urls
 
     @property
     def requests(self) -> tuple[CapturedRequest, ...]:
@@ -74,9 +84,31 @@ class ThreadedServer:
         return self._server.in_flight
 
     @property
+    def dropped(self) -> int:
+        """How many requests the journal does not hold any more."""
+        return self._server.dropped
+
+    @property
+    def ended(self) -> int:
+        """How many model calls have been answered, or given up, since the beginning or the last ``reset``."""
+        return self._server.ended
+
+    @property
     def failures(self) -> tuple[Exception, ...]:
         """What the responder and the observer raised."""
         return self._server.failures
+
+    def start_listening(self) -> None:
+        """Let clients in, where ``serve`` was told not to. Starting twice is starting once.
+
+        Raises:
+            OSError: the port cannot be listened on.
+        """
+        self._do(self._server.start_listening())
+
+    def reset(self) -> None:
+        """Drop what is being answered, empty the journal and count from 0 again; a scripted responder begins anew."""
+        self._do(self._server.reset())
 
     def wait(self, predicate: Callable[[], bool], timeout: float = 10.0) -> None:
         """Wait until ``predicate`` holds; it is asked now and whenever a request begins or has ended.
@@ -87,6 +119,9 @@ class ThreadedServer:
         with self._changed:
             if not self._changed.wait_for(predicate, timeout):
                 raise TimeoutError(f"nothing of the kind happened within {timeout} s; the journal: {self.requests}")
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _run(self) -> None:
         try:
