@@ -1,11 +1,6 @@
-"""Anthropic messages: request bodies to neutral requests and back.
-
-A user message of the wire may hold tool results beside other parts; here every result is a message of its own, and
-rendering joins them again: results and the user message that directly follows them are one message of the wire.
-"""
+"""Anthropic messages: request bodies to neutral requests and back."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from msgspec import UNSET
 
@@ -13,7 +8,8 @@ from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
-from llm_dialects.wire import compact, read_object
+from llm_dialects.turns import join_turns, split_turn
+from llm_dialects.wire import arguments_text, arguments_value
 
 
 def parse_request(body: Json) -> Request:
@@ -37,7 +33,7 @@ def render_request(request: Request) -> dict[str, Json]:
     return (
         request.params
         | ({"system": system} if system else {})
-        | {"messages": [_render_turn(turn) for turn in _turns(request.messages)]}
+        | {"messages": [_render_turn(turn) for turn in join_turns(request.messages)]}
         | ({"tools": [_render_tool(tool) for tool in request.tools]} if request.tools else {})
     )
 
@@ -81,21 +77,6 @@ def render_block(block: ReasoningBlock | ToolCallBlock | TextBlock) -> dict[str,
             return head | {"input": arguments_value(block.arguments)} | block.extra
 
 
-def arguments_text(value: Json) -> str:
-    """Return a tool's ``input`` as raw argument text; text that is no JSON object travels as a string."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else compact(value)
-
-
-def arguments_value(text: str) -> Json:
-    """Return raw argument text as a tool's ``input``; no text at all is no arguments."""
-    if not text:
-        return {}
-    value = read_object(text)
-    return text if value is None else value
-
-
 # ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -108,19 +89,13 @@ def _system(value: Json) -> Iterator[str]:
 
 
 def _messages(value: dict[str, Json], path: str) -> Iterator[Message]:
-    """Yield the neutral messages of one message of the wire; its unknown members go to the first."""
+    """Yield the neutral messages of one message of the wire."""
     role = value.get("role")
     if role not in ("user", "assistant", "system"):
         raise DialectError(f"{path}.role: {role!r} is none of user, assistant, system")
     parts = _parts(value.get("content"), f"{path}.content")
     extra = others(value, "role", "content")
-    if not parts:
-        yield Message(role=role, content=(), extra=extra)
-    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
-        together = tuple(group)
-        for piece in [(part,) for part in together] if is_result else [together]:
-            yield Message(role="tool" if is_result else role, content=piece, extra=extra)
-            extra = {}
+    yield from split_turn(role, parts, extra)
 
 
 def _parts(value: Json, path: str) -> tuple[Part, ...]:
@@ -164,19 +139,6 @@ def _result_part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | O
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Yield the runs of messages that are one message of the wire."""
-    turn: list[Message] = []
-    for message in messages:
-        joins = message.role in ("tool", "user") and not message.extra and message.content
-        if turn and not (joins and turn[-1].role == "tool"):
-            yield turn
-            turn = []
-        turn.append(message)
-    if turn:
-        yield turn
 
 
 def _render_turn(turn: Sequence[Message]) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from msgspec import UNSET, Struct
 
 from llm_dialects.anthropic_messages_decoder import STOP_BACK
-from llm_dialects.anthropic_messages_requests import REDACTED, arguments_text, arguments_value
+from llm_dialects.anthropic_messages_requests import REDACTED
 from llm_dialects.chunks import (
     Block,
     BlockEnd,
@@ -33,6 +33,7 @@ from llm_dialects.chunks import (
 from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, openai_error
 from llm_dialects.fold import fold, indexed, is_empty, kind_of, text_of
 from llm_dialects.openai_chat_decoder import FINISH_BACK
+from llm_dialects.wire import arguments_text, arguments_value
 
 Chunks = Sequence[StreamChunk]
 

@@ -48,5 +48,20 @@ def read_object(text: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
+def arguments_text(value: Json) -> str:
+    """Return a tool's ``input`` as raw argument text; text that is no JSON object travels as a string."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else compact(value)
+
+
+def arguments_value(text: str) -> Json:
+    """Return raw argument text as a tool's ``input``; no text at all is no arguments."""
+    if not text:
+        return {}
+    value = read_object(text)
+    return text if value is None else value
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
