@@ -4,7 +4,7 @@ Two answers are *equal after folding* when ``fold`` returns the same for both: h
 pieces is timing, what it adds up to is meaning.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
@@ -26,6 +26,7 @@ from llm_dialects.chunks import (
     Usage,
     UsageChunk,
 )
+from llm_dialects.memo import remembered
 
 
 class Folded(Struct, frozen=True):
@@ -99,9 +100,9 @@ class OpenBlock:
         return BlockEnd(index=self.index, block=msgspec.structs.replace(self.head, **member))
 
 
-def fold(chunks: Iterable[StreamChunk]) -> Folded:
+@remembered
+def fold(chunks: tuple[StreamChunk, ...]) -> Folded:
     """Add up ``chunks``. Blocks that hold nothing are left out: some dialects cannot say them."""
-    chunks = tuple(chunks)
     usages = [chunk.usage for chunk in chunks if isinstance(chunk, UsageChunk)]
     finishes = [chunk.reason for chunk in chunks if isinstance(chunk, Finish)]
     return Folded(
@@ -122,7 +123,8 @@ def unfold(folded: Folded, *, end_together: bool) -> tuple[StreamChunk, ...]:
     return (*(chunk for start, end in zip(begun, ends, strict=True) for chunk in (*start, end)), *usage, *finish)
 
 
-def indexed(chunks: Sequence[StreamChunk]) -> tuple[Indexed, ...]:
+@remembered
+def indexed(chunks: tuple[StreamChunk, ...]) -> tuple[Indexed, ...]:
     """Return the blocks of ``chunks`` in order of appearance."""
     kinds: dict[int, str] = {}
     deltas: dict[int, list[TextDelta | ReasoningDelta | ToolCallDelta]] = {}

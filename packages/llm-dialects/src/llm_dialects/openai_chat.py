@@ -28,6 +28,7 @@ from llm_dialects.chunks import (
 from llm_dialects.dialect import Answer, Dialect
 from llm_dialects.errors import ProviderError, classify, error_of, failure_in, finish_of, openai_error
 from llm_dialects.fold import Folded, Indexed, fold, indexed, unfold
+from llm_dialects.memo import remembered
 from llm_dialects.openai_chat_decoder import FINISH_BACK, OpenAiChatDecoder, read_usage
 from llm_dialects.openai_chat_requests import parse_request, render_request
 from llm_dialects.reading import as_object, as_text, objects, parse
@@ -51,23 +52,12 @@ def encode_stream(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[byt
 
     A finish of kind ``error`` becomes an error event, and nothing follows it.
     """
-    yield _delta_event({"role": "assistant", "content": ""}, answer)
-    numbers = _call_numbers(chunks)
-    named: set[int] = set()
-    blocks = {block.index: block for block in indexed(chunks)}
-    for chunk in chunks:
-        match chunk:
-            case BlockStart() | UsageChunk():
-                continue
-            case TextDelta() | ReasoningDelta() | ToolCallDelta():
-                yield _delta_event(_delta(chunk, numbers, named), answer)
-            case BlockEnd():
-                yield from (_delta_event(_delta(d, numbers, named), answer) for d in _unsaid(blocks[chunk.index]))
-            case Finish():
-                yield from _epilogue(chunk.reason, _usage_of(chunks, answer), answer)
-                return
-            case _:
-                assert_never(chunk)
+    before, after = _around(answer)
+    for delta in _deltas(chunks):
+        yield before + delta + after
+    finish = next((chunk for chunk in chunks if isinstance(chunk, Finish)), None)
+    if finish is not None:
+        yield from _epilogue(finish.reason, fold(chunks).usage or answer.usage, answer)
 
 
 def encode_message(chunks: Sequence[StreamChunk], answer: Answer) -> bytes:
@@ -75,12 +65,9 @@ def encode_message(chunks: Sequence[StreamChunk], answer: Answer) -> bytes:
     failure = failure_in(chunks)
     if failure is not None:
         return error_body(failure)
-    folded = fold(chunks)
-    reason = folded.finish.kind if folded.finish else "stop"
-    choice = {"index": 0, "message": _whole(folded), "logprobs": None, "finish_reason": FINISH.get(reason, reason)}
-    body = _envelope("chat.completion", answer) | {"choices": [choice]}
-    usage = folded.usage or answer.usage
-    return encode_json(body | ({"usage": _render_usage(usage)} if usage else {}))
+    usage = fold(chunks).usage or answer.usage
+    counted = b',"usage":' + encode_json(_render_usage(usage)) if usage else b""
+    return b'%b,"choices":[%b]%b}' % (_opening("chat.completion", answer), _whole_choice(chunks), counted)
 
 
 def error_body(failure: ProviderError) -> bytes:
@@ -93,20 +80,52 @@ def error_event(failure: ProviderError) -> bytes:
     return encode_event(error_body(failure).decode())
 
 
-def _envelope(kind: str, answer: Answer) -> dict[str, Json]:
-    return {"id": answer.id, "object": kind, "created": answer.created, "model": answer.model}
+# The text of most events differs in one member only: what is around it is encoded once an answer, the deltas once a
+# script, and joining them is all that is left to do for a chunk.
 
 
-def _event(answer: Answer, choices: list[Json], usage: Usage | None = None) -> bytes:
-    body = _envelope("chat.completion.chunk", answer) | {"choices": choices}
-    if answer.include_usage:
-        # The member is null in every event but its own.
-        body["usage"] = None if usage is None else _render_usage(usage)
-    return encode_event(encode_json(body).decode())
+def _opening(kind: str, answer: Answer) -> bytes:
+    """Return the members that every object of an answer begins with, without the brace that ends it."""
+    members = {"id": answer.id, "object": kind, "created": answer.created, "model": answer.model}
+    return encode_json(members)[:-1]
 
 
-def _delta_event(delta: dict[str, Json], answer: Answer) -> bytes:
-    return _event(answer, [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}])
+def _event(answer: Answer, choices: bytes, usage: bytes = b"null") -> bytes:
+    opening = _opening("chat.completion.chunk", answer)
+    # The usage is null in every event but its own.
+    closing = b',"usage":%b}' % usage if answer.include_usage else b"}"
+    return b'data: %b,"choices":[%b]%b\n\n' % (opening, choices, closing)
+
+
+def _around(answer: Answer) -> tuple[bytes, bytes]:
+    """Return what stands before and after the delta of an event."""
+    before, after = _event(answer, CHOICE % (MARK, b"null")).rsplit(MARK, 1)
+    return before, after
+
+
+@remembered
+def _deltas(chunks: tuple[StreamChunk, ...]) -> tuple[bytes, ...]:
+    """Return the ``delta`` of every event up to the finish."""
+    return tuple(encode_json(delta) for delta in _each_delta(chunks))
+
+
+def _each_delta(chunks: tuple[StreamChunk, ...]) -> Iterator[dict[str, Json]]:
+    yield {"role": "assistant", "content": ""}
+    numbers = _call_numbers(chunks)
+    named: set[int] = set()
+    blocks = {block.index: block for block in indexed(chunks)}
+    for chunk in chunks:
+        match chunk:
+            case TextDelta() | ReasoningDelta() | ToolCallDelta():
+                yield _delta(chunk, numbers, named)
+            case BlockEnd():
+                yield from (_delta(unsaid, numbers, named) for unsaid in _unsaid(blocks[chunk.index]))
+            case BlockStart() | UsageChunk():
+                continue
+            case Finish():
+                return
+            case _:
+                assert_never(chunk)
 
 
 def _delta(
@@ -128,7 +147,7 @@ def _delta(
             return {"tool_calls": [call | {"function": function}]}
 
 
-def _call_numbers(chunks: Sequence[StreamChunk]) -> dict[int, int]:
+def _call_numbers(chunks: tuple[StreamChunk, ...]) -> dict[int, int]:
     """Return block index -> position among the tool calls."""
     calls = [block.index for block in indexed(chunks) if block.kind == "tool-call"]
     return {index: number for number, index in enumerate(calls)}
@@ -153,15 +172,20 @@ def _epilogue(reason: FinishReason, usage: Usage | None, answer: Answer) -> Iter
     if reason.kind == "error":
         yield error_event(error_of(reason))
         return
-    kind = FINISH.get(reason.kind, reason.kind)
-    yield _event(answer, [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": kind}])
+    kind = encode_json(FINISH.get(reason.kind, reason.kind))
+    yield _event(answer, CHOICE % (b"{}", kind))
     if answer.include_usage and usage is not None:
-        yield _event(answer, [], usage)
-    yield encode_event("[DONE]")
+        yield _event(answer, b"", encode_json(_render_usage(usage)))
+    yield DONE
 
 
-def _usage_of(chunks: Sequence[StreamChunk], answer: Answer) -> Usage | None:
-    return fold(chunks).usage or answer.usage
+@remembered
+def _whole_choice(chunks: tuple[StreamChunk, ...]) -> bytes:
+    """Return the one choice of an answer that is not streamed."""
+    folded = fold(chunks)
+    reason = folded.finish.kind if folded.finish else "stop"
+    message, finish = _whole(folded), FINISH.get(reason, reason)
+    return encode_json({"index": 0, "message": message, "logprobs": None, "finish_reason": finish})
 
 
 def _whole(folded: Folded) -> dict[str, Json]:
@@ -181,16 +205,17 @@ def _whole(folded: Folded) -> dict[str, Json]:
 
 
 def _render_usage(usage: Usage) -> dict[str, Json]:
-    prompt = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
-    completion = {"reasoning_tokens": usage.reasoning_tokens}
-    details = {"prompt_tokens_details": _set(prompt), "completion_tokens_details": _set(completion)}
     # Here cached tokens are part of the prompt.
     whole = usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    return {
+    counts = {
         "prompt_tokens": whole,
         "completion_tokens": usage.output_tokens,
         "total_tokens": whole + usage.output_tokens,
-    } | {name: value for name, value in details.items() if value}
+    }
+    prompt = _set({"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens})
+    completion = _set({"reasoning_tokens": usage.reasoning_tokens})
+    details = {"prompt_tokens_details": prompt, "completion_tokens_details": completion}
+    return counts | {name: value for name, value in details.items() if value}
 
 
 def _set(members: Mapping[str, Json]) -> dict[str, Json]:
@@ -252,6 +277,10 @@ OPENAI_CHAT = Dialect(
     side_reply=openai_side_reply,
     api_key=bearer_key,
 )
+
+CHOICE = b'{"index":0,"delta":%b,"logprobs":null,"finish_reason":%b}'
+MARK = b"\0"  # no JSON text holds it
+DONE = encode_event("[DONE]")
 
 # our finish -> the wire's; any other word travels as it is
 FINISH = {ours: theirs for theirs, ours in FINISH_BACK.items()}

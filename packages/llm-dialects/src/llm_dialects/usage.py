@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from llm_dialects.chunks import Json, StreamChunk, Usage
 from llm_dialects.fold import fold, text_of
-from llm_dialects.wire import compact
+from llm_dialects.memo import remembered
+from llm_dialects.wire import compact_length
 
 
 def honest_usage(request_body: Json, chunks: Iterable[StreamChunk]) -> Usage:
@@ -23,13 +24,14 @@ def prompt_tokens(request_body: Json) -> int:
     return _tokens(messages) + _tokens(body.get("tools"))
 
 
-def completion_tokens(chunks: Iterable[StreamChunk]) -> int:
+@remembered
+def completion_tokens(chunks: tuple[StreamChunk, ...]) -> int:
     """Return the tokens of what a model said."""
     return _quarter(sum(len(text_of(block)) for block in fold(chunks).blocks))
 
 
 def _tokens(value: Json) -> int:
-    return 0 if value is None else _quarter(len(compact(value)))
+    return 0 if value is None else _quarter(compact_length(value))
 
 
 def _quarter(length: int) -> int:

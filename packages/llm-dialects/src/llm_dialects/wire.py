@@ -39,6 +39,14 @@ def compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def compact_length(value: Json) -> int:
+    """Return how many characters ``compact(value)`` has (a float may be written shorter)."""
+    try:
+        return len(_encoder.encode(value).decode())
+    except (UnicodeEncodeError, OverflowError):
+        return len(compact(value))
+
+
 def read_object(text: str) -> dict[str, Json] | None:
     """Return the JSON object ``text`` holds, or ``None`` if it holds anything else."""
     try:
