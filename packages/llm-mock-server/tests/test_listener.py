@@ -6,7 +6,7 @@ import sys
 import warnings
 
 import pytest
-from llm_dialects import Body, Head, Stall
+from llm_dialects import Body, Head, Reset, Stall
 from llm_mock_server.listener import RemoteWarning, bind_all, is_loopback
 from llm_mock_server.server import serve
 from llm_mock_server.threaded import serve_in_thread
@@ -32,6 +32,20 @@ def test_a_port_that_does_not_listen_yet_refuses_and_then_lets_in(dial, post):
         client = dial(server.url)
         client.send(post())
         client.expect(HEAD + b"3\r\none\r\n")
+
+
+def test_every_write_leaves_at_once_on_a_connection_that_is_kept_too(dial, post):
+    """Small writes that wait for an acknowledgement (Nagle) are lost with a reset."""
+
+    def cut_off(http):
+        return [Head(200), *(Body(b"part") for _ in range(3)), Reset("rst")] if http.number else one(http)
+
+    with serve_in_thread(cut_off) as server:
+        client = dial(server.url)
+        client.send(post())
+        client.expect(HEAD + b"3\r\none\r\n0\r\n\r\n")
+        client.send(post())
+        client.expect(HEAD + b"4\r\npart\r\n" * 3)
 
 
 def test_a_port_that_does_not_listen_yet_is_held():

@@ -197,7 +197,8 @@ def bind_one(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.s
 
 
 def _bind(family: socket.AddressFamily, address: tuple[Any, ...], *, reuse: bool) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only where the protocol is named, and what is accepted names what listened.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setblocking(False)
         if reuse:
