@@ -1,91 +1,192 @@
-"""Scripts: which entry answers what, filled how, and what is said when none is left."""
+"""The format of scripts: what can be said, and that what cannot is named by its place and the nearest right word."""
 
 import json
 
 import pytest
-from llm_dialects import DIALECTS, DialectError, EntryError, RenderError
-from llm_mock_server import HttpRequest, ScriptedProvider, read_script
+from llm_dialects import Chunks, EntryError, Hang, Say, say_to_chunks
+from llm_mock_server import read_script, read_upstream, script_from_json
+from llm_mock_server.cursors import ByHeader, Shared
+from llm_mock_server.script import Named, values_from_json
 
 
-def ask(provider, dialect="openai-chat", **body):
-    """What a call is answered with, the bodies joined."""
-    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
-    path = DIALECTS[dialect].base_suffix + DIALECTS[dialect].endpoints[0]
-    http = HttpRequest("POST", path, "", (), b"", dialect, body, provider.served)
-    head, *bodies = provider(http)
-    return head.status, b"".join(body.data for body in bodies).decode()
+def read(*entries, **settings):
+    return script_from_json({"entries": list(entries), **settings}, "s.json")
 
 
-def text_of(provider, **body):
-    status, answer = ask(provider, **body)
-    assert status == 200
-    return json.loads(answer)["choices"][0]["message"]["content"]
+def said(text):
+    return Chunks(chunks=say_to_chunks(Say(text=text), str))
 
 
-def say(text):
-    return {"kind": "say", "text": text}
+def test_every_kind_of_entry():
+    chunks = [{"type": "finish", "reason": {"kind": "stop"}}]
+    script = read(
+        "rate_limit",
+        {"kind": "behaviour", "name": "success", "options": {"successText": "ok"}, "times": 3},
+        {"kind": "say", "text": "hi", "when": {"model": "m"}},
+        {"kind": "chunks", "chunks": chunks, "times": "any"},
+        {"kind": "throw", "chunks": [], "message": "no", "code": "QUOTA"},
+        {"kind": "hang"},
+        "random",
+    )
+    assert [entry.label for entry in script.entries] == [
+        "rate_limit", "success", "say", "chunks", "throw", "hang", "random",
+    ]  # fmt: skip
+    assert [entry.times for entry in script.entries] == [1, 3, 1, None, 1, 1, 1]
+    assert script.entries[1].act.options.success_text == "ok"
+    assert script.entries[2].when.model == "m"
+    assert script.entries[2].act == said("hi")
+    assert (script.seed, script.repeat_last, script.cursor, script.refuse_first) == (0, False, Shared(), False)
 
 
-def test_call_n_is_answered_by_entry_n():
-    provider = ScriptedProvider([say("one"), say("two")])
-    assert [text_of(provider), text_of(provider)] == ["one", "two"]
-    assert (provider.served, provider.remaining) == (2, 0)
+def test_every_setting():
+    text = {
+        "entries": ["connection_refused", "success"],
+        "options": {"successText": "ok", "chunkSize": 3},
+        "seed": 42,
+        "weights": {"success": 1, "stall": 0.5},
+        "repeatLast": True,
+        "cursor": {"header": "X-Session"},
+        "values": {"handle": "h", "count": 3},
+    }
+    script = read_script(json.dumps(text), "s.json")
+    assert script.refuse_first
+    (entry,) = script.entries
+    assert (entry.where, entry.label, entry.act.options.chunk_size) == ("s.json: entries[1]", "success", 3)
+    assert (script.seed, script.weights, script.repeat_last) == (42, {"success": 1, "stall": 0.5}, True)
+    assert (script.cursor, script.values) == (ByHeader("x-session"), {"handle": "h", "count": 3})
 
 
-def test_one_script_speaks_every_dialect():
-    provider = ScriptedProvider([say("one"), say("two")])
-    assert json.loads(ask(provider, "anthropic-messages", max_tokens=9)[1])["content"][0]["text"] == "one"
-    assert text_of(provider) == "two"
+def test_an_entrys_options_are_over_the_scripts():
+    calls = [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]
+    own = {"kind": "behaviour", "name": "tool_call_success", "options": {"toolName": "compress"}}
+    script = read(own, "tool_call_success", options={"toolCalls": calls, "chunkSize": 3})
+    one, several = (entry.act.options for entry in script.entries)
+    assert (one.tool_name, one.tool_calls, one.chunk_size) == ("compress", (), 3)
+    assert [call.name for call in several.tool_calls] == ["a", "b"]
 
 
-def test_a_script_that_is_used_up_says_which_call_it_lacks():
-    provider = ScriptedProvider([say("one")], where="up.json")
-    ask(provider)
-    status, answer = ask(provider)
-    error = json.loads(answer)["error"]
-    assert (status, error["code"]) == (500, "MOCK_SCRIPT_EXHAUSTED")
-    assert error["message"].splitlines() == [
-        "up.json: model call 1 (POST /v1/chat/completions, model m, 1 messages) has no entry, the script holds 1",
-        "mend: add an entry to up.json",
-    ]
+def test_options_are_of_behaviours_only():
+    assert read({"kind": "say", "text": "hi, you there"}, options={"chunkSize": 3}).entries[0].act == said(
+        "hi, you there"
+    )
 
 
-def test_a_request_the_dialect_cannot_read_takes_no_entry():
-    provider = ScriptedProvider([say("one")])
-    with pytest.raises(DialectError, match="messages"):
-        ask(provider, messages=3)
-    assert text_of(provider) == "one"
+def test_a_call_that_needs_an_id_is_written_out_when_it_is_said():
+    calls = [{"name": "f", "arguments": {}, "id": "c1"}, {"name": "f", "arguments": {}}]
+    both, one = (read({"kind": "say", "toolCalls": calls[:count]}).entries[0].act for count in (2, 1))
+    assert isinstance(both, Say)
+    assert isinstance(one, Chunks)
 
 
-def test_an_entry_is_filled_from_the_request():
-    provider = ScriptedProvider([say("{{fromRequest:id=(\\w+)}}!"), say("{{fromRequest:nowhere}}")])
-    messages = [{"role": "user", "content": "id=a"}, {"role": "user", "content": "id=b"}]
-    assert text_of(provider, messages=messages) == "b!"
-    with pytest.raises(RenderError):
-        ask(provider)
+def test_placeholders_are_checked_before_their_values_are_known():
+    options = {"toolArguments": '{"n":{{count}}}', "successText": "{{text}}"}
+    (entry, text) = read(
+        {"kind": "behaviour", "name": "success", "options": options}, {"kind": "say", "text": "{{{{"}
+    ).entries
+    assert isinstance(entry.act, Named)
+    assert entry.filler is not None
+    assert text.filler is not None
 
 
-def test_calls_without_an_id_are_numbered_through_the_script():
-    call = {"name": "f", "arguments": {}}
-    provider = ScriptedProvider([{"kind": "say", "toolCalls": [call, call]}, {"kind": "say", "toolCalls": [call]}])
-    answers = [json.loads(ask(provider)[1]) for _ in range(2)]
-    ids = [call["id"] for answer in answers for call in answer["choices"][0]["message"]["tool_calls"]]
-    assert ids == ["call_mock_1", "call_mock_2", "call_mock_3"]
-    assert [answer["id"] for answer in answers] == ["chatcmpl-mock1", "chatcmpl-mock2"]
+def test_a_refusal_may_be_an_object():
+    assert read({"kind": "behaviour", "name": "connection_refused"}, "success").refuse_first
 
 
-def test_a_wrong_entry_is_named_by_its_place():
-    with pytest.raises(EntryError, match=r"up\.json: entries\[1\]"):
-        ScriptedProvider([say("one"), {"kind": "sing"}], where="up.json")
+def say(**more):
+    return {"kind": "say", **more}
+
+
+def behave(name="success", **more):
+    return {"kind": "behaviour", "name": name, **more}
 
 
 @pytest.mark.parametrize(
-    "text", [b"{", b"\xff", "[]", '{"entries": 1}', '{"entries": [], "more": 1}', '{"entries": [1]}']
+    ("script", "words"),
+    [
+        ([], "s.json: must be an object"),
+        ({}, "s.json: the key 'entries' is missing"),
+        ({"entries": {}}, "s.json: entries: must be an array"),
+        ({"entry": []}, "s.json: unknown key 'entry'; the nearest known is 'entries'"),
+        ({"entries": [], "repeat_last": True}, "s.json: unknown key 'repeat_last'; the nearest known is 'repeatLast'"),
+        ({"entries": [], "repeatLast": 1}, "s.json: repeatLast: must be true or false"),
+        ({"entries": [], "seed": -1}, "s.json: seed: must be a whole number from 0 to 4294967295"),
+        ({"entries": [], "seed": "x"}, "s.json: seed: must be a whole number"),
+        ({"entries": [], "cursor": "sesion"}, "s.json: cursor: no cursor is called 'sesion'"),
+        ({"entries": [], "weights": {"succes": 1}}, "s.json: weights: no behaviour is called 'succes'"),
+        ({"entries": [], "options": {"chunksize": 1}}, "s.json: options: no option is called 'chunksize'"),
+        ({"entries": [], "values": {"a b": 1}}, "s.json: values: 'a b' cannot be the name of a placeholder"),
+        ({"entries": [], "values": {"fromRequest:x": 1}}, "s.json: values: 'fromRequest:x' cannot be"),
+        ({"entries": ["rate_limt"]}, "s.json: entries[0].name: no behaviour is called 'rate_limt'; the nearest is 'ra"),
+        ({"entries": [7]}, "s.json: entries[0]: must be an object"),
+        ({"entries": [{}]}, "s.json: entries[0].kind: must be a string"),
+        (
+            {"entries": [{"kind": "thrwo"}]},
+            "s.json: entries[0].kind: no entry is of kind 'thrwo'; the nearest known is",
+        ),
+        ({"entries": [behave(), say(txt="x")]}, "s.json: entries[1]: unknown key 'txt'; the nearest known is 'text'"),
+        ({"entries": [say(text=7)]}, "s.json: entries[0].text: must be a string"),
+        ({"entries": [say(wehn={})]}, "s.json: entries[0]: unknown key 'wehn'"),
+        ({"entries": [say(when={"modle": "m"})]}, "s.json: entries[0].when: unknown key 'modle'"),
+        ({"entries": [say(times=0)]}, 's.json: entries[0].times (or "any"): must be a whole number from 1'),
+        ({"entries": [say(times="some")]}, 's.json: entries[0].times (or "any"): must be a whole number'),
+        ({"entries": [behave(7)]}, "s.json: entries[0].name: must be a string"),
+        ({"entries": [behave(option={})]}, "s.json: entries[0]: unknown key 'option'; the nearest known is 'options'"),
+        ({"entries": [behave(options=[])]}, "s.json: entries[0].options: must be an object"),
+        (
+            {"entries": [behave(options={"toolname": "x"})]},
+            "s.json: entries[0].options: no option is called 'toolname'",
+        ),
+        (
+            {"entries": [behave(options={"toolArguments": "{"})]},
+            "s.json: entries[0].options.toolArguments: must be a J",
+        ),
+        (
+            {"entries": [behave(options={"chunkDelayMs": -1})]},
+            "s.json: entries[0].options.chunkDelayMs: must be from 0",
+        ),
+        ({"entries": ["connection_refused"]}, "s.json: entries[0]: 'connection_refused' must be followed"),
+        ({"entries": [behave("connection_refused", times=2), "stall"]}, "s.json: entries[0]: unknown key 'times'"),
+        ({"entries": ["stall", "connection_refused"]}, "s.json: entries[1]: 'connection_refused' may stand first only"),
+        ({"entries": [say(when={"session": "a"})]}, "s.json: entries[0].when.session: all callers share one cursor"),
+        ({"entries": [say(text="{{a}}", finish=[])]}, "s.json: entries[0].finish: "),
+    ],
 )
-def test_a_script_that_is_none(text):
+def test_what_cannot_be_meant_is_named_by_its_place(script, words):
+    with pytest.raises(EntryError) as caught:
+        script_from_json(script, "s.json")
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff", "", "[]"])
+@pytest.mark.parametrize("reader", [read_script, read_upstream])
+def test_a_script_that_is_none(reader, text):
     with pytest.raises(EntryError, match=r"^up\.json: "):
-        read_script(text, "up.json")
+        reader(text, "up.json")
 
 
-def test_reading_a_script():
-    assert read_script('{"entries": [{"kind": "hang"}]}', "up.json") == [{"kind": "hang"}]
+def test_values_of_their_own():
+    assert values_from_json({"sessionId:1": "s", "a-b_c": None}, "w") == {"sessionId:1": "s", "a-b_c": None}
+    with pytest.raises(EntryError, match="w: must be an object"):
+        values_from_json([], "w")
+
+
+# ── upstream.json ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_upstream_is_entries_and_nothing_else():
+    script = read_upstream('{"entries": [{"kind": "hang"}, {"kind": "say", "text": "hi"}]}', "up.json")
+    assert [entry.act for entry in script.entries] == [Hang(), said("hi")]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"entries": 1}', '{"entries": [], "seed": 1}', '{"entries": [1]}', '{"entries": ["success"]}']
+)
+def test_what_is_no_upstream(text):
+    with pytest.raises(EntryError, match=r"^up\.json: "):
+        read_upstream(text, "up.json")
+
+
+def test_of_an_upstreams_braces_the_request_fills_its_own_and_no_others():
+    said = ["{{name}} {{{{", "{{fromRequest:x}} {{name}}"]
+    script = read_upstream(json.dumps({"entries": [{"kind": "say", "text": text} for text in said]}), "up.json")
+    assert [entry.filler is None for entry in script.entries] == [True, False]

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from llm_dialects import Request, Throw
+from llm_mock_server import HttpRequest
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.record import record_all, refuse_no_key
 from session_snapshot.suites import place_of
-from session_snapshot.upstream import EXHAUSTED, Upstream, scripted
+from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, scripted
 
 SESSION = Path(__file__).parents[3] / "snapshots" / "session"
 WHERE = "snapshots/x/y/upstream.json"
@@ -41,7 +42,8 @@ def test_a_misspelt_kind_names_the_nearest(word: str, nearest: str) -> None:
 
 def test_entries_nobody_asked_for_are_refused() -> None:
     provider = scripted('{"entries": [{"kind": "say", "text": "a"}, {"kind": "say", "text": "b"}]}', WHERE)
-    provider.served = 1
+    body = {"model": "m", "messages": []}
+    provider(HttpRequest("POST", "/v1/chat/completions", "", (), b"", "openai-chat", body, 0))
 
     with pytest.raises(FixtureError, match="1 of 2 entries were never asked for: the run made 1 model call"):
         Upstream("http://127.0.0.1:1", provider, WHERE).refuse_leftovers()
@@ -73,6 +75,23 @@ def test_a_call_beyond_the_script_is_the_scripts_fault() -> None:
 
     with pytest.raises(FixtureError, match="model call 0 has no entry: the script holds 0"):
         Upstream("http://127.0.0.1:1", provider, WHERE).refuse_exhausted([call])
+
+
+def test_what_an_entry_wants_from_the_request_and_does_not_find_is_the_scripts_fault() -> None:
+    provider = scripted('{"entries": [{"kind": "say", "text": "{{fromRequest:id}}"}]}', WHERE)
+    message = f"{WHERE}: entries[0]: {{{{fromRequest:id}}}}: nothing in the request's messages matches\nmend: m"
+    call = LiveCall(0, Request((), (), (), {}), b"", None, Throw(chunks=(), message=message, code=UNFILLED))
+
+    with pytest.raises(FixtureError) as caught:
+        Upstream("http://127.0.0.1:1", provider, WHERE).refuse_exhausted([call])
+    assert f"{WHERE}: model call 0: entries[0]: {{{{fromRequest:id}}}}: nothing" in str(caught.value)
+
+
+def test_braces_that_are_no_placeholder_of_the_request_are_text() -> None:
+    provider = scripted('{"entries": [{"kind": "say", "text": "{{name}} {{{{"}]}', WHERE)
+    body = {"model": "m", "messages": []}
+    _, said = provider(HttpRequest("POST", "/v1/chat/completions", "", (), b"", "openai-chat", body, 0))
+    assert b'"content":"{{name}} {{{{"' in said.data
 
 
 def test_a_missing_script_is_to_be_written(tmp_path: Path) -> None:

@@ -4,27 +4,14 @@ from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, stream_head, whole
 from llm_mock_server.exchange import ResponderResult
 from llm_mock_server.journal import CapturedRequest, Kind, Outcome
-from llm_mock_server.script import ScriptedProvider, read_script
+from llm_mock_server.provider import ScriptedProvider
+from llm_mock_server.script import Script, read_script, read_upstream, script_from_json
 from llm_mock_server.server import MAX_BODY, MockServer, Responder, serve
 from llm_mock_server.threaded import ThreadedServer, serve_in_thread
 
+# fmt: off
 __all__ = [
-    "EVENT_STREAM",
-    "MAX_BODY",
-    "CapturedRequest",
-    "HttpRequest",
-    "Kind",
-    "MockServer",
-    "Outcome",
-    "Responder",
-    "ResponderResult",
-    "ScriptedProvider",
-    "ThreadedServer",
-    "entry_reply",
-    "failure_reply",
-    "read_script",
-    "serve",
-    "serve_in_thread",
-    "stream_head",
-    "whole",
+    "EVENT_STREAM", "MAX_BODY", "CapturedRequest", "HttpRequest", "Kind", "MockServer", "Outcome", "Responder",
+    "ResponderResult", "Script", "ScriptedProvider", "ThreadedServer", "entry_reply", "failure_reply", "read_script",
+    "read_upstream", "script_from_json", "serve", "serve_in_thread", "stream_head", "whole",
 ]

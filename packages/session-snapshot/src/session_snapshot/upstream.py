@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from llm_dialects import EntryError, Throw
-from llm_mock_server import ScriptedProvider, read_script, serve
+from llm_mock_server import ScriptedProvider, read_upstream, serve
 from msgspec import Struct
 
 from session_snapshot.calls import LiveCall
@@ -16,6 +16,9 @@ from session_snapshot.suites import Loaded, read, short
 
 EXHAUSTED = "MOCK_SCRIPT_EXHAUSTED"
 """The code with which the stand-in answers a call it has no entry for."""
+
+UNFILLED = "MOCK_PLACEHOLDER_UNFILLED"
+"""The code with which it answers a call whose entry asks the request for what is not in it."""
 
 KINDS = ("say", "chunks", "throw", "hang")
 KEYS = (
@@ -32,7 +35,7 @@ class Upstream(Struct, frozen=True):
     where: str = ""
 
     def refuse_exhausted(self, calls: Sequence[LiveCall]) -> None:
-        """Refuse a script that holds less than the run asked for: what the agent made of the error is not its fault.
+        """Refuse a script that has no answer to what the run asked for: what the agent made of that is not its fault.
 
         Raises:
             FixtureError: it does.
@@ -44,6 +47,14 @@ class Upstream(Struct, frozen=True):
                     self.where,
                     None,
                     "add an entry for it, or let the script (input.json) ask for less",
+                )
+            if isinstance(call.entry, Throw) and call.entry.code == UNFILLED and self.provider is not None:
+                what = call.entry.message.partition("\n")[0].removeprefix(f"{self.where}: ")
+                raise FixtureError(
+                    f"model call {call.number}: {what}",
+                    self.where,
+                    None,
+                    "let its pattern match what the agent sends",
                 )
 
     def refuse_leftovers(self) -> None:
@@ -90,7 +101,7 @@ def scripted(text: str, where: str) -> ScriptedProvider:
         FixtureError: the script is wrong, where, and the nearest right word.
     """
     try:
-        return ScriptedProvider(read_script(text, where), where=where)
+        return ScriptedProvider(read_upstream(text, where))
     except EntryError as error:
         raise explained(str(error), text, where) from error
 
