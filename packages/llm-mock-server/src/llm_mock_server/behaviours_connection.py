@@ -132,7 +132,9 @@ def location(situation: Situation) -> str:
     mark = f"redirected={quote(situation.token, safe='')}"
     if not situation.target:
         return f"#{mark}"
-    return f"{situation.target}{'&' if '?' in situation.target else '?'}{mark}"
+    # A reference that begins with two slashes would name a host.
+    same = f"/.{situation.target}" if situation.target.startswith("//") else situation.target
+    return f"{same}{'&' if '?' in same else '?'}{mark}"
 
 
 GZIP = 16

@@ -53,9 +53,12 @@ def next_uint32(state: int) -> tuple[int, int]:
 
 
 def seed_for(seed: int, key: str) -> int:
-    """Return a seed for ``key``'s own dice, so that who else throws changes nothing (FNV-1a over its UTF-8)."""
-    mixed = 0x811C9DC5 ^ seed & BITS
-    for byte in key.encode("utf-8", "surrogatepass"):
+    """Return a seed for ``key``'s own dice, so that who else throws changes nothing.
+
+    FNV-1a over the four bytes of the seed, the low one first, and the key's UTF-8.
+    """
+    mixed = 0x811C9DC5
+    for byte in (seed & BITS).to_bytes(4, "little") + key.encode("utf-8", "surrogatepass"):
         mixed = (mixed ^ byte) * 0x01000193 & BITS
     return mixed
 
