@@ -1,5 +1,6 @@
 """The command as a process."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -15,9 +16,11 @@ no_signals = pytest.mark.skipif(sys.platform == "win32", reason="a process there
 
 @contextmanager
 def command(folder, *arguments, script=SCRIPT):
-    (folder / "upstream.json").write_text(json.dumps(script), encoding="utf-8")
+    if script is not None:
+        (folder / "upstream.json").write_text(json.dumps(script), encoding="utf-8")
+        arguments = ("--script", "upstream.json", *arguments)
     process = subprocess.Popen(
-        [sys.executable, "-m", "llm_mock_server", "--script", "upstream.json", *arguments],
+        [sys.executable, "-m", "llm_mock_server", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -43,7 +46,9 @@ def url_of(process):
 def test_events_come_one_a_line_and_the_base_url_first(tmp_path, dial, post):
     with command(tmp_path) as process:
         ready = read_event(process)
-        assert next(iter(ready.items())) == ("type", "ready")
+        assert list(ready) == ["type", "baseURL", "dialect", "baseURLs", "seed", "controlURL"]
+        assert ready["baseURLs"]["anthropic-messages"] == ready["baseURL"].removesuffix("/v1")
+        assert (ready["seed"], ready["controlURL"]) == (None, None)
         assert ready["baseURL"].startswith("http://127.0.0.1:")
         assert ready["baseURL"].endswith("/v1")
         client = dial(ready["baseURL"].removesuffix("/v1"))
@@ -60,7 +65,17 @@ def test_events_come_one_a_line_and_the_base_url_first(tmp_path, dial, post):
         }
         result = read_event(process)
         assert result.pop("bytesSent") > 100
-        assert result == {"type": "result", "number": 0, "status": 200, "outcome": "completed", "error": None}
+        assert result == {
+            "type": "result",
+            "number": 0,
+            "call": 0,
+            "label": "say",
+            "cursor": None,
+            "status": 200,
+            "outcome": "completed",
+            "bodiesSent": 1,
+            "error": None,
+        }
 
 
 def test_a_hang_writes_its_file_when_it_has_fallen_silent(tmp_path, dial, post):
@@ -105,16 +120,85 @@ def test_a_signal_ends_it_even_with_a_client_that_hangs(tmp_path, dial, post, nu
 
 
 @no_signals
-def test_serving_goes_on_when_nobody_reads_the_events(tmp_path, dial, post):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_while_connections_are_refused(tmp_path, dial, number, status):
+    arguments = ("--sequence", "connection_refused,success", "--listen-delay-ms", "2147483647")
+    with command(tmp_path, *arguments, script=None) as process:
+        unavailable = read_event(process)
+        assert list(unavailable)[:2] == ["type", "baseURL"]
+        assert (unavailable["type"], unavailable["listenDelayMs"]) == ("unavailable", 2147483647)
+        with pytest.raises(ConnectionRefusedError):
+            dial(unavailable["baseURL"].removesuffix("/v1"))
+        process.send_signal(number)
+        assert process.wait(20) == status
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+
+
+@pytest.mark.parametrize("delay", ["0", "2147483647"])
+def test_connections_are_refused_until_the_time_is_over_or_the_control_api_says_so(tmp_path, dial, post, delay):
+    arguments = ("--sequence", "connection_refused,success", "--control-port", "0", "--listen-delay-ms", delay)
+    with command(tmp_path, *arguments, script=None) as process:
+        unavailable = read_event(process)
+        if delay != "0":
+            control = dial(unavailable["controlURL"])
+            control.send(b"POST /listen HTTP/1.1\r\n\r\n")
+            assert control.read_whole()[1]["listening"] is True
+        ready = read_event(process)
+        assert ready["type"] == "ready"
+        assert ready["baseURL"] == unavailable["baseURL"]
+        client = dial(ready["baseURL"].removesuffix("/v1"))
+        client.send(post(b'{"model": "m", "messages": []}'))
+        assert client.read_whole()[0].startswith("HTTP/1.1 200 ")
+
+
+def test_random_says_its_seed_and_what_was_drawn(tmp_path, dial, post):
+    """And draws the same again from the same seed."""
+    drawn = []
+    for _ in range(2):
+        seed = ("--seed", str(drawn[0])) if drawn else ()
+        arguments = ("--sequence", "random", "--repeat-last", "--random-weights", "rate_limit=1,server_error=1")
+        with command(tmp_path, *arguments, *seed, script=None) as made:
+            ready = read_event(made)
+            client = dial(ready["baseURL"].removesuffix("/v1"))
+            client.send(post() * 20)
+            events = [read_event(made) for _ in range(40)]
+            drawn += [ready["seed"], [event["label"] for event in events if event["type"] == "result"]]
+    assert drawn[:2] == drawn[2:]
+    assert set(drawn[1]) == {"rate_limit", "server_error"}
+
+
+def test_the_control_api_stands_beside(tmp_path, dial, post):
+    with command(tmp_path, "--control-port", "0", "--journal-limit", "1") as process:
+        ready = read_event(process)
+        client, control = dial(ready["baseURL"].removesuffix("/v1")), dial(ready["controlURL"])
+        script = b'{"entries": ["rate_limit", "success"]}'
+        control.send(b"PUT /script HTTP/1.1\r\ncontent-length: %d\r\n\r\n%b" % (len(script), script))
+        assert control.read_whole()[1]["remaining"] == 2
+        for _ in range(2):
+            client.send(post(b'{"model": "m", "messages": []}'))
+            client.read_whole()
+        results = [event for _ in range(4) if (event := read_event(process))["type"] == "result"]
+        assert [(event["label"], event.get("dropped")) for event in results] == [("rate_limit", None), ("success", 1)]
+
+
+def test_it_ends_with_whoever_reads_its_events(tmp_path, dial, post):
     with command(tmp_path) as process:
         client = dial(url_of(process))
         process.stdout.close()
-        for _ in range(2):
+        with contextlib.suppress(ConnectionError):  # where the platform does not tell, the next event does
             client.send(post(b"", "/v1/models", "GET"))
-            assert client.read_whole()[0].startswith("HTTP/1.1 200 ")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(20) == 0
         assert process.stderr.read() == ""
+
+
+def test_it_serves_on_when_nobody_reads_its_events(tmp_path, dial, post):
+    """A pipe holds 64 KiB at most: far fewer than these."""
+    with command(tmp_path) as process:
+        client = dial(url_of(process))
+        for _ in range(20):
+            client.send(post(b"", "/v1/models", "GET") * 50)
+            for _ in range(50):
+                client.read_whole()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +207,12 @@ def test_serving_goes_on_when_nobody_reads_the_events(tmp_path, dial, post):
         ((), {"entries": [{"kind": "sing"}]}, "upstream.json: entries[0]"),
         ((), [], "upstream.json: must be an object"),
         (("--script", "missing.json"), SCRIPT, "missing.json"),
-        (("--host", "192.0.2.1"), SCRIPT, "192.0.2.1"),
+        (("--script", "."), SCRIPT, "Is a directory"),
+        (("--host", "192.0.2.1"), SCRIPT, "'192.0.2.1' can be reached from other machines"),
+        (("--host", "192.0.2.1", "--allow-remote"), SCRIPT, "192.0.2.1"),
+        (("--host", "x" * 70), SCRIPT, "there is no host 'xxx"),
+        (("--chunk-size", "0"), SCRIPT, "--chunk-size: must be from 1"),
+        (("--sequence", "success"), SCRIPT, "either --sequence or --script"),
     ],
 )
 def test_what_cannot_be_served_is_said_with_the_mend(tmp_path, arguments, script, words):
@@ -135,9 +224,21 @@ def test_what_cannot_be_served_is_said_with_the_mend(tmp_path, arguments, script
         assert process.stdout.read() == ""
 
 
-def test_a_port_in_use_is_said(tmp_path, dial):
-    with command(tmp_path) as first:
+@pytest.mark.parametrize("flag", ["--port", "--control-port"])
+@pytest.mark.parametrize("sequence", ["success", "connection_refused,success"])
+def test_a_port_in_use_is_said(tmp_path, flag, sequence):
+    with command(tmp_path, "--sequence", sequence, script=None) as first:
         port = url_of(first).rpartition(":")[2]
-        with command(tmp_path, "--port", port) as second:
+        with command(tmp_path, "--sequence", sequence, flag, port, script=None) as second:
             assert second.wait(20) == 2
-            assert "mend: " in second.stderr.read()
+            said = second.stderr.read().splitlines()
+            assert (len(said), said[1].partition(" ")[0]) == (2, "mend:")
+            assert f"127.0.0.1 port {port}" in said[0]
+
+
+def test_a_host_that_others_can_reach_is_warned_of(tmp_path, dial, post):
+    with command(tmp_path, "--host", "0.0.0.0", "--allow-remote") as process:
+        assert url_of(process).startswith("http://127.0.0.1:")
+        process.kill()
+        (said,) = process.stderr.read().splitlines()
+        assert said.startswith("llm-mock-server: warning: '0.0.0.0' can be reached from other machines")

@@ -1,64 +1,103 @@
-"""The command ``llm-mock-server``: a scripted provider until it is told to stop, one JSON line per event on stdout.
+"""The command ``llm-mock-server``: a provider that plays a script until it is told to stop.
 
-``ready`` comes first and holds the base URL; then ``request`` and ``result`` for every request. SIGINT ends it with
-exit status 130, SIGTERM with 143; a script that is wrong, or an address that cannot be listened on, with 2.
+On stdout is one JSON line per event: ``unavailable`` while connections are refused at first, ``ready``, then
+``request`` and ``result`` for every request. SIGINT ends it with exit status 130, SIGTERM with 143, the end of whoever
+reads its stdout with 0; a script that is wrong, or an address that cannot be listened on, with 2.
 """
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from llm_dialects import DIALECTS, EntryError, Hang, Json
+from llm_dialects import EntryError, Hang, Json
 
-from llm_mock_server.journal import CapturedRequest
+from llm_mock_server.command import parse, script_of, seed_of
+from llm_mock_server.events import EventWriter, request_event, result_event, stdout_descriptor
+from llm_mock_server.journal import CapturedRequest, Journal
 from llm_mock_server.provider import ScriptedProvider
-from llm_mock_server.script import read_script
-from llm_mock_server.server import serve
+from llm_mock_server.script import Script
+from llm_mock_server.server import MockServer, serve
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     options = parse(argv)
     try:
-        provider = read_provider(options.script)
-        return asyncio.run(run(options, provider))
+        script = script_of(options)
     except EntryError as error:
-        return complain(f"{error}\nmend: correct {options.script}")
-    except (OSError, ValueError) as error:
-        return complain(
-            f"{error}\nmend: name a script that can be read and a port that is free (0: the system chooses)"
-        )
+        return complain(with_mend(str(error), f"correct {options.script or 'the flags'}"))
+    except OSError as error:
+        return complain(f"{error}\nmend: name a script that can be read")
+    warnings.showwarning = show_warning  # type: ignore[assignment]  # the rest of its arguments is not shown
+    events = EventWriter(stdout_descriptor())
+    try:
+        return asyncio.run(run(options, script, events))
+    except ValueError as error:
+        return complain(str(error))
+    except OSError as error:
+        return complain(f"{error}\nmend: name a host of this machine and a port that is free (0: the system chooses)")
+    finally:
+        events.close()
 
 
-def read_provider(script: Path) -> ScriptedProvider:
-    """Read the script."""
-    return ScriptedProvider(read_script(script.read_bytes(), str(script)), on_hang=write_ready_file)
-
-
-def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="llm-mock-server", description="A scripted model provider on this machine.")
-    parser.add_argument("--script", type=Path, required=True, metavar="FILE", help='{"entries": [...]}, one per call')
-    parser.add_argument("--dialect", choices=sorted(DIALECTS), default="openai-chat", help="whose base URL is printed")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=0, help="0 lets the system choose")
-    parser.add_argument("--api-key", metavar="KEY", help="the only key that is let in; without it every key is")
-    return parser.parse_args(argv)
-
-
-async def run(options: argparse.Namespace, provider: ScriptedProvider) -> int:
-    """Serve until a signal comes; return the exit status that goes with it."""
+async def run(options: argparse.Namespace, script: Script, events: EventWriter) -> int:
+    """Serve until the end is called for; return the exit status that goes with it."""
     stopped = exit_status_of_signal()
+    events.watch(partial(settle, stopped, 0))
     async with serve(
-        provider, host=options.host, port=options.port, api_key=options.api_key, on_request=report, keep=0
+        ScriptedProvider(script, on_hang=write_ready_file),
+        host=options.host,
+        port=options.port,
+        api_key=options.api_key,
+        max_body=options.max_body,
+        keep=options.journal_limit,
+        keep_bytes=options.journal_bytes,
+        listen=False,
+        allow_remote=options.allow_remote,
+        control_port=options.control_port,
     ) as server:
-        emit("ready", {"baseURL": server.base_url(options.dialect), "dialect": options.dialect})
+        server.journal.observers.append(partial(report, events, server.journal))
+        place = place_of(options, script, server)
+        if script.refuse_first:
+            events.emit("unavailable", place | {"listenDelayMs": options.listen_delay_ms})
+            await refuse(server, options.listen_delay_ms / 1000, stopped)
+        if not stopped.done():
+            await server.start_listening()
+            events.emit("ready", place)
         return await stopped
+
+
+async def refuse(server: MockServer, seconds: float, stopped: asyncio.Future[int]) -> None:
+    """Be down until the time is over, the control API lets clients in, or the end is called for."""
+    let_in = asyncio.ensure_future(server.listening.wait())
+    await asyncio.wait((let_in, stopped), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    let_in.cancel()
+
+
+def place_of(options: argparse.Namespace, script: Script, server: MockServer) -> dict[str, Json]:
+    """Return where the server is, its base URL first."""
+    return {
+        "baseURL": server.base_url(options.dialect),
+        "dialect": options.dialect,
+        "baseURLs": server.base_urls,
+        "seed": seed_of(script),
+        "controlURL": server.control_url or None,
+    }
+
+
+def report(events: EventWriter, journal: Journal, captured: CapturedRequest) -> None:
+    """Tell that a request has begun, or has ended."""
+    if captured.outcome is None:
+        events.emit("request", request_event(captured))
+    else:
+        events.emit("result", result_event(captured, journal.dropped))
 
 
 def exit_status_of_signal() -> asyncio.Future[int]:
@@ -66,38 +105,35 @@ def exit_status_of_signal() -> asyncio.Future[int]:
     loop = asyncio.get_running_loop()
     stopped: asyncio.Future[int] = loop.create_future()
 
-    def settle(number: int) -> None:
-        if not stopped.done():
-            stopped.set_result(128 + number)
-
     def handle(number: int, _: FrameType | None) -> None:
         # Not the loop's own handlers: those are not there on Windows.
-        loop.call_soon_threadsafe(settle, number)
+        loop.call_soon_threadsafe(settle, stopped, 128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
     return stopped
 
 
-def report(captured: CapturedRequest) -> None:
-    """Print the beginning or the end of a request; keys, headers and bodies are not printed."""
-    shown = captured.to_json()
-    if captured.outcome is None:
-        emit("request", {key: shown[key] for key in ("number", "call", "kind", "dialect", "method", "path")})
-    else:
-        emit("result", {key: shown[key] for key in ("number", "status", "outcome", "bytesSent", "error")})
-
-
-def emit(kind: str, members: dict[str, Json]) -> None:
-    """Print one event."""
-    sys.stdout.write(json.dumps({"type": kind} | members, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
+def settle(stopped: asyncio.Future[int], status: int) -> None:
+    """Call for the end, once."""
+    if not stopped.done():
+        stopped.set_result(status)
 
 
 def write_ready_file(hang: Hang) -> None:
     """Create the file that tells the world that a ``Hang`` has fallen silent."""
     if isinstance(hang.ready_file, str):
         Path(hang.ready_file).touch()
+
+
+def show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as the command prints everything else."""
+    sys.stderr.write(f"llm-mock-server: warning: {message}\n")
+
+
+def with_mend(message: str, mend: str) -> str:
+    """Return a message whose last line says what mends it."""
+    return message if message.splitlines()[-1].startswith("mend: ") else f"{message}\nmend: {mend}"
 
 
 def complain(message: str) -> int:

@@ -100,8 +100,13 @@ class CapturedRequest(Struct, kw_only=True):
             "cursor": self.cursor,
             "bodiesSent": self.bodies_sent,
             "bytesSent": self.bytes_sent,
-            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+            "error": self.error_text,
         }
+
+    @property
+    def error_text(self) -> str | None:
+        """The exception as a line, where there was one."""
+        return None if self.error is None else f"{type(self.error).__name__}: {self.error}"
 
     def __repr__(self) -> str:
         shown = self.to_json() | {"body": f"<{len(self.body)} bytes>"}

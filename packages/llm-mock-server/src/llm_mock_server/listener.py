@@ -149,7 +149,10 @@ class Listener(ABC):
 async def resolve(host: str, port: int) -> list[Address]:
     """Return the addresses of ``host``; none at all means every address of this machine."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise OSError(f"there is no host {host!r}: {error}") from None
     return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
 
 

@@ -1,0 +1,139 @@
+"""What the command says while it runs: JSON Lines on its stdout.
+
+A thread writes them. Whoever started the command may read its first line and never look again: the pipe fills, and a
+server that waited for it would stop answering. What does not fit is counted and said later. When the reader is gone
+the command is told.
+"""
+
+import asyncio
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+
+from llm_dialects import Json
+from llm_dialects.wire import encode_json
+
+from llm_mock_server.journal import CapturedRequest
+
+
+class EventWriter:
+    """Writes events to a file descriptor, in order, without ever making its caller wait.
+
+    Args:
+        descriptor: Where to write; None writes nothing.
+        limit: How many events may wait to be written.
+    """
+
+    def __init__(self, descriptor: int | None, limit: int = 10_000) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._skipped = 0
+        self._on_gone: Callable[[], object] = bool
+        self._thread = threading.Thread(target=self._run, name="llm-mock-server events", daemon=True)
+        if descriptor is not None:
+            self._thread.start()
+
+    def emit(self, kind: str, members: dict[str, Json]) -> None:
+        """Write one event."""
+        if not self._thread.is_alive():
+            return
+        if self._lines.qsize() >= self._limit:
+            self._skipped += 1
+            return
+        if self._skipped:
+            self._lines.put(line_of("skipped", {"events": self._skipped}))
+            self._skipped = 0
+        self._lines.put(line_of(kind, members))
+
+    def watch(self, on_gone: Callable[[], object]) -> None:
+        """Have ``on_gone`` called in the running loop once nobody can read any more what is written."""
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(on_gone)
+
+        self._on_gone = tell
+        if self._descriptor is None:
+            return
+        if not self._thread.is_alive():
+            tell()
+        elif sys.platform != "win32" and stat.S_ISFIFO(os.fstat(self._descriptor).st_mode):
+            # The writing end of a pipe is readable when the other end is gone: seen before there is a next event.
+            loop.add_reader(self._descriptor, self._gone, loop)
+
+    def close(self, patience: float = 1.0) -> None:
+        """Write what waits, unless nobody reads it for ``patience`` seconds."""
+        if self._thread.is_alive():
+            self._lines.put(None)
+            self._thread.join(patience)
+
+    def _gone(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.remove_reader(self._descriptor or 0)
+        self._on_gone()
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            while (line := self._lines.get()) is not None:
+                write_all(self._descriptor or 0, line + self._waiting())
+            return
+        self._on_gone()
+
+    def _waiting(self) -> bytes:
+        """Take what else there is, to be written at once."""
+        lines = []
+        for _ in range(min(self._lines.qsize(), 1000)):
+            line = self._lines.get()
+            if line is None:
+                self._lines.put(None)
+                break
+            lines.append(line)
+        return b"".join(lines)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write ``data``, in as many pieces as it takes."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def line_of(kind: str, members: dict[str, Json]) -> bytes:
+    """Return an event as a line."""
+    return encode_json({"type": kind} | members) + b"\n"
+
+
+def stdout_descriptor() -> int | None:
+    """Return where stdout goes, None where the command was started without one."""
+    return None if sys.stdout is None else sys.stdout.fileno()
+
+
+def request_event(captured: CapturedRequest) -> dict[str, Json]:
+    """Return what is said when a request begins; no headers and no bodies: they hold secrets."""
+    return {
+        "number": captured.number,
+        "call": captured.call,
+        "kind": captured.kind,
+        "dialect": captured.dialect,
+        "method": captured.method,
+        "path": captured.path,
+    }
+
+
+def result_event(captured: CapturedRequest, dropped: int) -> dict[str, Json]:
+    """Return what is said when it has ended; ``dropped`` is how many entries the journal does not hold any more."""
+    return {
+        "number": captured.number,
+        "call": captured.call,
+        "label": captured.label,
+        "cursor": captured.cursor,
+        "status": captured.status,
+        "outcome": captured.outcome,
+        "bodiesSent": captured.bodies_sent,
+        "bytesSent": captured.bytes_sent,
+        "error": captured.error_text,
+    } | ({"dropped": dropped} if dropped else {})
