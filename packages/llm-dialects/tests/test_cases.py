@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from llm_dialects import DIALECTS, Answer, Chunks, Loss, Throw, entry_from_json, entry_to_json, fold, limits
+from llm_dialects.limits import with_zeros
 
 CASES = Path(os.environ.get("SNAPSHOT_CASES", "/nowhere")) / "dsh"
 SCRIPTS = sorted(CASES.rglob("script.expected.json"))
@@ -38,6 +39,13 @@ def through(dialect, chunks, size=4096):
     return tuple(chunk for part in parts for chunk in decoder.feed(part)) + tuple(decoder.close())
 
 
+def check_folded(name, said, chunks, where):
+    """Both are equal after folding, but for counts that the dialect cannot leave open."""
+    open_counts = any(limit.loss is Loss.COUNT for limit in limits(name, chunks))
+    same = with_zeros if open_counts else lambda folded: folded
+    assert same(fold(said)) == same(fold(chunks)), where
+
+
 def test_every_entry_is_read_and_written_back():
     for where, value in entries():
         assert entry_to_json(entry_from_json(value, where)) == value, where
@@ -65,17 +73,17 @@ def test_every_dialect_tells_the_same_after_folding(name):
         if any(limit.loss is Loss.MEANING for limit in limits(name, chunks)):
             lost.append(where)
             continue
-        assert fold(through(DIALECTS[name], chunks)) == fold(chunks), where
+        check_folded(name, through(DIALECTS[name], chunks), chunks, where)
     assert lost == LOST[name]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_tells_the_same_unstreamed(name):
     for where, chunks in answered():
-        if all(limit.loss is Loss.CUT for limit in limits(name, chunks)):
+        if {limit.loss for limit in limits(name, chunks)} <= {Loss.CUT, Loss.COUNT}:
             dialect = DIALECTS[name]
-            assert fold(dialect.decode_message(dialect.encode_message(chunks, ANSWER))) == fold(chunks), where
+            check_folded(name, dialect.decode_message(dialect.encode_message(chunks, ANSWER)), chunks, where)
 
 
 # Entries of which a dialect cannot tell everything, by name: one that disappears or turns up is news.
-LOST: dict[str, list[str]] = {"openai-chat": [], "anthropic-messages": []}
+LOST: dict[str, list[str]] = {"openai-chat": [], "openai-responses": [], "anthropic-messages": []}

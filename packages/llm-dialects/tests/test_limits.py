@@ -2,6 +2,7 @@
 
 import pytest
 from llm_dialects import CANNOT_SAY, DIALECTS, Answer, Loss, chunks_from_json, fold, limits
+from llm_dialects.limits import with_zeros
 
 ANSWER = Answer(id="a", model="m")
 
@@ -10,12 +11,18 @@ HI = {"type": "text-delta", "index": 0, "text": "hi"}
 END = {"type": "block-end", "index": 0, "block": {"type": "text", "text": "hi"}}
 NOTHING = {"type": "block-end", "index": 0, "block": {"type": "text", "text": ""}}
 USAGE = {"type": "usage", "usage": {"inputTokens": 5, "outputTokens": 2}}
+CACHES = {"cacheReadTokens": 3, "cacheWriteTokens": 0, "reasoningTokens": 1}
+COUNTED = {"type": "usage", "usage": {**USAGE["usage"], **CACHES}}
 STOP = {"type": "finish", "reason": {"kind": "stop"}}
+CALLS_STOP = {"type": "finish", "reason": {"kind": "tool-calls"}}
 THINK = {"type": "block-start", "index": 0, "blockType": "reasoning"}
 HM = {"type": "reasoning-delta", "index": 0, "text": "hm"}
 CALL = {"type": "block-start", "index": 0, "blockType": "tool-call"}
 ARGS = {"type": "tool-call-delta", "index": 0, "id": "c", "name": "ls", "argumentsDelta": "{ }"}
 CALLED = {"type": "block-end", "index": 0, "block": {"type": "tool-call", "id": "c", "name": "ls", "arguments": "{ }"}}
+
+
+REDACTED_BLOCK = {"type": "reasoning", "text": "", "redactedData": "x"}
 
 
 def at(index, *chunks):
@@ -56,6 +63,18 @@ EXAMPLES = {
         "the start of a block apart from its first delta": [START, NOTHING, STOP],
         "an empty delta": [START, {**HI, "text": ""}, HI, END, STOP],
     },
+    "openai-responses": {
+        **COMMON,
+        "a tool call's delta without its name": [*COMMON["a tool call's delta without its name"][:-1], CALLS_STOP],
+        "several usages, or one that is not right before the finish": [COUNTED, START, HI, END, STOP],
+        "redacted thinking": [THINK, {"type": "block-end", "index": 0, "block": REDACTED_BLOCK}, STOP],
+        "an error that its words do not tell": [failed("rate_limit_exceeded")],
+        "a finish that the wire uses for another": [{"type": "finish", "reason": {"kind": "max_output_tokens"}}],
+        "a plain stop beside tool calls, or one for calls without any": [CALL, ARGS, CALLED, STOP],
+        "token counts that are not known (they are zeros)": [START, HI, END, USAGE, STOP],
+        "the end of a block after the start of another one": [START, HI, *at(1, START, HI, END), END, STOP],
+        "a block left open": [START, HI, STOP],
+    },
     "anthropic-messages": {
         **COMMON,
         "a usage of nothing": [
@@ -93,6 +112,9 @@ def test_a_limit_is_found_where_something_is_lost(name, limit):
         case Loss.CUT:
             assert streamed != chunks
             assert fold(streamed) == fold(chunks)
+        case Loss.COUNT:
+            assert fold(streamed) != fold(chunks)
+            assert with_zeros(fold(streamed)) == with_zeros(fold(chunks))
         case Loss.MESSAGE:
             assert fold(streamed) == fold(chunks)
             assert fold(whole) != fold(chunks)
@@ -108,4 +130,5 @@ def test_every_limit_has_an_example():
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_plain_answer_meets_no_limit(name):
-    assert limits(name, chunks_from_json([START, HI, END, USAGE, STOP])) == ()
+    usage = COUNTED if name == "openai-responses" else USAGE
+    assert limits(name, chunks_from_json([START, HI, END, usage, STOP])) == ()

@@ -36,6 +36,7 @@ from llm_dialects import (
     to_json,
     unfold,
 )
+from llm_dialects.limits import with_zeros
 from msgspec import UNSET
 
 ANSWER = Answer(id="answer", model="model", created=7)
@@ -112,6 +113,12 @@ def losses(name, chunks):
     return {limit.loss for limit in limits(name, chunks)}
 
 
+def check_folded(name, said, chunks):
+    """Both are equal after folding, but for counts that the dialect cannot leave open."""
+    same = with_zeros if Loss.COUNT in losses(name, chunks) else lambda folded: folded
+    assert same(fold(said)) == same(fold(chunks))
+
+
 @EVERY_DIALECT
 @quick
 @given(chunks=answers(), size=st.integers(1, 99))
@@ -119,8 +126,8 @@ def test_a_stream_says_the_same_after_folding(name, chunks, size):
     dialect = DIALECTS[name]
     said = read_stream(dialect, b"".join(dialect.encode_stream(chunks, ANSWER)), size)
     if Loss.MEANING not in losses(name, chunks):
-        assert fold(said) == fold(chunks)
-        if Loss.CUT not in losses(name, chunks):
+        check_folded(name, said, chunks)
+        if not losses(name, chunks) & {Loss.CUT, Loss.COUNT}:
             assert said == chunks
 
 
@@ -131,7 +138,7 @@ def test_a_whole_message_says_the_same_after_folding(name, chunks):
     dialect = DIALECTS[name]
     said = dialect.decode_message(dialect.encode_message(chunks, ANSWER))
     if not losses(name, chunks) & {Loss.MEANING, Loss.MESSAGE}:
-        assert fold(said) == fold(chunks)
+        check_folded(name, said, chunks)
 
 
 @EVERY_DIALECT
@@ -186,11 +193,11 @@ def lists(parts, **sizes):
 
 
 @st.composite
-def assistants(draw):
+def assistants(draw, extra):
     """What a model said, in the order that every dialect keeps."""
     thoughts = draw(st.lists(st.builds(ReasoningBlock, text=texts), max_size=1))
     return Message(
-        role="assistant", content=(*thoughts, *draw(lists(text_parts)), *draw(lists(calls))), extra=draw(extras)
+        role="assistant", content=(*thoughts, *draw(lists(text_parts)), *draw(lists(calls))), extra=draw(extra)
     )
 
 
@@ -199,21 +206,23 @@ def results(is_error):
     return st.builds(ToolResultPart, call_id=words, content=parts, is_error=is_error)
 
 
-def requests(is_error, extra):
+def requests(is_error, extra, said_extra=extras):
     users = st.builds(Message, role=st.just("user"), content=lists(user_parts), extra=extra)
     tool = st.builds(Message, role=st.just("tool"), content=st.tuples(results(is_error)), extra=extra)
     return st.builds(
         Request,
         system=lists(texts),
         tools=lists(tools),
-        messages=st.one_of(st.just(()), st.tuples(users), st.tuples(users, assistants(), tool, tool, users)),
+        messages=st.one_of(st.just(()), st.tuples(users), st.tuples(users, assistants(said_extra), tool, tool, users)),
         params=params,
     )
 
 
-# What OpenAI cannot say: that a result is an error. What Anthropic's joining of results hides: whose an extra was.
+# What OpenAI cannot say: that a result is an error, and, of responses, what belongs to all that a model said at once.
+# What Anthropic's joining of results hides: whose an extra was.
 REQUESTS = {
     "openai-chat": requests(st.just(False), extras),
+    "openai-responses": requests(st.just(False), extras, st.just({})),
     "anthropic-messages": requests(st.booleans(), extras),
 }
 

@@ -81,7 +81,7 @@ def connect():
     clients = []
 
     def connect(provider):
-        if provider.dialect.name == "openai-chat":
+        if provider.dialect.name.startswith("openai"):
             url = "http://provider.invalid/v1"
             client = openai.OpenAI(api_key="the-key", base_url=url, http_client=provider.client, max_retries=0)
         else:
@@ -386,6 +386,9 @@ def test_what_an_sdk_read_it_sends_back_as_said(name, connect):
     if name == "openai-chat":
         message = ask_openai(client).choices[0].message
         client.chat.completions.create(model="m", messages=[*HI, message])
+    elif name == "openai-responses":
+        output = client.responses.create(model="m", input="hi").output
+        client.responses.create(model="m", input=[*HI, *output])
     else:
         content = ask_anthropic(client).content
         client.messages.create(model="m", max_tokens=9, messages=[*HI, {"role": "assistant", "content": content}])

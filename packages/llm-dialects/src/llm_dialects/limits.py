@@ -1,16 +1,17 @@
 """What a dialect cannot say, in one table.
 
 A recording served in its own dialect arrives chunk for chunk, in another one it is equal after folding — but for
-these (and a usage that the client did not ask for). ``CUT`` says that only the pieces change, ``MESSAGE`` that
-something is lost where the answer is not streamed, ``MEANING`` that something is lost however it is told. ``limits``
-names those that a given answer runs into.
+these (and a usage that the client did not ask for). ``CUT`` says that only the pieces change, ``COUNT`` that token
+counts which are not known arrive as zeros, ``MESSAGE`` that something is lost where the answer is not streamed,
+``MEANING`` that something is lost however it is told. ``limits`` names those that a given answer runs into.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
 from typing import TypeGuard
 
+import msgspec
 from msgspec import UNSET, Struct
 
 from llm_dialects.anthropic_messages_decoder import STOP_BACK
@@ -25,14 +26,17 @@ from llm_dialects.chunks import (
     ReasoningDelta,
     Record,
     StreamChunk,
+    TextBlock,
     TextDelta,
     ToolCallBlock,
     ToolCallDelta,
     UsageChunk,
 )
 from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, openai_error
-from llm_dialects.fold import fold, indexed, is_empty, kind_of, text_of
+from llm_dialects.fold import Folded, fold, indexed, is_empty, kind_of, text_of
 from llm_dialects.openai_chat_decoder import FINISH_BACK
+from llm_dialects.openai_responses_decoder import INCOMPLETE_BACK, ITEM_MEMBERS
+from llm_dialects.openai_responses_requests import ITEM_TYPE
 from llm_dialects.wire import arguments_text, arguments_value
 
 Chunks = Sequence[StreamChunk]
@@ -42,6 +46,7 @@ class Loss(Enum):
     """How much is lost."""
 
     CUT = "cut"
+    COUNT = "count"
     MESSAGE = "message"
     MEANING = "meaning"
 
@@ -57,6 +62,14 @@ class Limit(Struct, frozen=True):
 def limits(dialect: str, chunks: Chunks) -> tuple[Limit, ...]:
     """Return the limits of ``dialect`` that ``chunks`` run into."""
     return tuple(limit for limit in CANNOT_SAY[dialect] if limit.found(chunks))
+
+
+def with_zeros(folded: Folded) -> Folded:
+    """Return ``folded`` with zeros for token counts that are not known: what ``COUNT`` leaves equal."""
+    if folded.usage is None:
+        return folded
+    unknown = {name: 0 for name in folded.usage.__struct_fields__ if getattr(folded.usage, name) is UNSET}
+    return msgspec.structs.replace(folded, usage=msgspec.structs.replace(folded.usage, **unknown))
 
 
 # ── Any dialect ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -91,17 +104,18 @@ def _named(chunk: StreamChunk) -> Iterator[tuple[str, str]]:
         yield from (("id", chunk.block.id), ("name", chunk.block.name))
 
 
-def _extra(chunks: Chunks) -> bool:
-    return any(_has_extra(chunk) for chunk in chunks)
+def _extra(known: Set[str], chunks: Chunks) -> bool:
+    return any(_has_extra(known, chunk) for chunk in chunks)
 
 
-def _has_extra(record: Record) -> bool:
-    """Say whether ``record`` holds members of no known meaning; redacted thinking is known."""
+def _has_extra(known: Set[str], record: Record) -> bool:
+    """Say whether ``record`` holds members of no meaning to the dialect, which knows some of blocks."""
     inner = [getattr(record, name) for name in record.__struct_fields__]
-    deeper = any(isinstance(value, Record) and _has_extra(value) for value in inner)
+    deeper = any(isinstance(value, Record) and _has_extra(known, value) for value in inner)
     redacted = isinstance(record, ReasoningBlock) and not record.text and set(record.extra) == {REDACTED}
     replay = isinstance(record, Finish) and record.replay_state is not UNSET
-    return deeper or replay or bool(record.extra and not redacted)
+    understood = isinstance(record, (TextBlock, ToolCallBlock)) and record.extra.keys() <= known
+    return deeper or replay or bool(record.extra and not redacted and not understood)
 
 
 def _disagrees(chunks: Chunks) -> bool:
@@ -218,6 +232,33 @@ def _unordered(chunks: Chunks) -> bool:
     return ranks != sorted(ranks)
 
 
+# ── OpenAI responses ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _late_end(chunks: Chunks) -> bool:
+    """Say whether a block begins between the last that is said of another one and its end."""
+    starts = [at for at, chunk in enumerate(chunks) if isinstance(chunk, BlockStart)]
+    said = {c.index: at for at, c in enumerate(chunks) if not isinstance(c, (BlockEnd, UsageChunk, Finish))}
+    ends = {chunk.index: at for at, chunk in enumerate(chunks) if isinstance(chunk, BlockEnd)}
+    return any(said.get(index, end) < at < end for index, end in ends.items() for at in starts)
+
+
+def _unknown_count(chunks: Chunks) -> bool:
+    usage = fold(chunks).usage
+    return usage is not None and any(getattr(usage, name) is UNSET for name in usage.__struct_fields__)
+
+
+def _misnamed_end(chunks: Chunks) -> bool:
+    """Say whether the answer stops as if it held calls although it holds none, or the other way round."""
+    finish = fold(chunks).finish
+    called = any(item.kind == "tool-call" for item in indexed(chunks))
+    return finish is not None and finish.kind == ("stop" if called else "tool-calls")
+
+
+def _redacted(chunks: Chunks) -> bool:
+    return any(isinstance(block, ReasoningBlock) and REDACTED in block.extra for block in fold(chunks).blocks)
+
+
 # ── Anthropic messages ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -259,7 +300,6 @@ KINDS = ("reasoning", "text", "tool-call")
 
 EVERYWHERE: tuple[Limit, ...] = (
     Limit("chunks that no provider sends", Loss.MEANING, _malformed),
-    Limit("members of no known meaning", Loss.MEANING, _extra),
     Limit("a block whose end contradicts its deltas", Loss.MEANING, _disagrees),
     Limit("the usage of an answer that breaks off or fails", Loss.MEANING, _uncounted),
     Limit("what was said before an error", Loss.MESSAGE, _before_error),
@@ -274,6 +314,7 @@ EVERYWHERE: tuple[Limit, ...] = (
 CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
     "openai-chat": (
         *EVERYWHERE,
+        Limit("members of no known meaning", Loss.MEANING, partial(_extra, frozenset())),
         Limit("two blocks of text or of thinking (they become one)", Loss.MEANING, _twice),
         Limit("blocks that are said in another order than they start in", Loss.MEANING, _overtaken),
         Limit("the signature of thinking", Loss.MEANING, _signed),
@@ -285,8 +326,20 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
         Limit("the start of a block apart from its first delta", Loss.CUT, _bare_start),
         Limit("an empty delta", Loss.CUT, _empty_delta),
     ),
+    "openai-responses": (
+        *EVERYWHERE,
+        Limit("members of no known meaning", Loss.MEANING, partial(_extra, {*ITEM_MEMBERS, ITEM_TYPE})),
+        Limit("redacted thinking", Loss.MEANING, _redacted),
+        Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, openai_error)),
+        Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, INCOMPLETE_BACK)),
+        Limit("a plain stop beside tool calls, or one for calls without any", Loss.MEANING, _misnamed_end),
+        Limit("token counts that are not known (they are zeros)", Loss.COUNT, _unknown_count),
+        Limit("the end of a block after the start of another one", Loss.CUT, _late_end),
+        Limit("a block left open", Loss.CUT, _left_open),
+    ),
     "anthropic-messages": (
         *EVERYWHERE,
+        Limit("members of no known meaning", Loss.MEANING, partial(_extra, frozenset())),
         Limit("a usage of nothing", Loss.MEANING, _zero),
         Limit("an empty signature", Loss.MEANING, _empty_signature),
         Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, anthropic_error)),

@@ -45,6 +45,15 @@ def openai_side_reply(
     return hello_reply(method, path)
 
 
+def responses_side_reply(
+    method: str, path: str, *, body: Json = None, answer: Answer | None = None
+) -> tuple[Action, ...] | None:
+    """Answer what clients of OpenAI responses ask: token counts, and what all clients of OpenAI ask."""
+    if method == "POST" and _asked(path) == ("responses/input_tokens", ""):
+        return json_reply({"object": "response.input_tokens", "input_tokens": prompt_tokens(body)})
+    return openai_side_reply(method, path, body=body, answer=answer)
+
+
 def anthropic_side_reply(
     method: str, path: str, *, body: Json = None, answer: Answer | None = None
 ) -> tuple[Action, ...] | None:
@@ -87,4 +96,6 @@ def _anthropic_model(name: str) -> dict[str, Json]:
     return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
 
 
-SIDE_PATH = re.compile(r"/(?P<what>models|api/tags|api/show|messages/count_tokens)(?:/(?P<name>.+?))?/?$")
+SIDE_PATH = re.compile(
+    r"/(?P<what>models|api/tags|api/show|messages/count_tokens|responses/input_tokens)(?:/(?P<name>.+?))?/?$"
+)
