@@ -260,7 +260,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
         Behaviour(
             name="reordered_tool_deltas",
             act=answers.reordered_tool_deltas,
-            summary="tool calls by turns: half of each, the last call first, then the other halves; "
+            summary="tool calls by turns: half of each, then the other halves, the last call's first; "
             "a single call is made twice",
             whole="the calls in reverse order",
             differs={

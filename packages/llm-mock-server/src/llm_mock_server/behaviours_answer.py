@@ -1,7 +1,6 @@
 """Behaviours that are answers: well formed and whole, slow, huge, cut by their limit, of tools, of nothing. Pure."""
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 
 from llm_dialects import (
     Action,
@@ -40,7 +39,7 @@ def tool_call_success(situation: Situation) -> Iterator[Action]:
 
 
 def reordered_tool_deltas(situation: Situation) -> Iterator[Action]:
-    """Call the tools by turns, the last one first; where a dialect tells calls one by one, in reverse order."""
+    """Call the tools by turns, out of order; where a dialect tells calls one by one, in reverse order."""
     wanted = situation.calls()
     blocks = calls_of(situation, wanted if len(wanted) > 1 else wanted * 2)
     if situation.streamed and situation.dialect.name in INTERLEAVING:
@@ -105,10 +104,15 @@ def called(blocks: Sequence[ToolCallBlock]) -> tuple[StreamChunk, ...]:
 
 
 def interleaved(blocks: Sequence[ToolCallBlock]) -> tuple[StreamChunk, ...]:
-    """Return the chunks of calls by turns: all begin in order, then the halves come in turns, the last call first."""
-    turns = zip_longest(*(halves(at, block) for at, block in reversed(list(enumerate(blocks)))))
-    begun = [start(at) for at in range(len(blocks))]
-    return (*begun, *(delta for turn in turns for delta in turn if delta is not None), *ends(blocks))
+    """Return the chunks of calls by turns: all begin in order with their first half, the last ends first.
+
+    Not even the first halves are out of order: OpenAI's own reader of streams takes a call by its number from the list
+    of those that have begun.
+    """
+    cut = [halves(at, block) for at, block in enumerate(blocks)]
+    starts = [start(at) for at in range(len(blocks))]
+    rest = [delta for _, *more in reversed(cut) for delta in more]
+    return (*starts, *(first for first, *_ in cut), *rest, *ends(blocks))
 
 
 def start(at: int) -> BlockStart:
