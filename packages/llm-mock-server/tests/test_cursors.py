@@ -117,6 +117,8 @@ def test_an_entry_taken_before_its_turn_is_not_lost_sight_of():
 def test_ids_are_the_cursors_own():
     plain, alice, bob = (Cursor(key, (), 7, WEIGHTS) for key in ("", "alice", "bob"))
     assert [plain.new_id(), plain.new_id()] == ["call_mock_1", "call_mock_2"]
+    assert [plain.new_acted_id(), plain.new_acted_id()] == ["mock-call-1", "mock-call-2"]
+    assert alice.new_acted_id() == Cursor("alice", (), 7, WEIGHTS).new_acted_id() != bob.new_acted_id()
     assert alice.new_id() == Cursor("alice", (), 7, WEIGHTS).new_id() != bob.new_id()
 
 

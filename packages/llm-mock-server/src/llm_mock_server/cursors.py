@@ -67,7 +67,7 @@ class Cursor:
         dice: What ``random`` is decided by: the script's seed, mixed with the key where there is one.
     """
 
-    __slots__ = ("_first", "_ids", "answers", "calls", "dice", "key", "last", "left")
+    __slots__ = ("_acted", "_first", "_ids", "answers", "calls", "dice", "key", "last", "left")
 
     def __init__(self, key: str, times: Sequence[int | None], seed: int, weights: Mapping[str, float]) -> None:
         self.key = key
@@ -77,6 +77,7 @@ class Cursor:
         self.last: int | None = None
         self._first = 0
         self._ids = 0
+        self._acted = 0
         self.dice = Dice(seed_for(seed, key) if key else seed, weights)
 
     @property
@@ -100,6 +101,11 @@ class Cursor:
         """Return a new id for a tool call."""
         self._ids += 1
         return f"call_mock_{self.mark}{self._ids}"
+
+    def new_acted_id(self) -> str:
+        """Return a new id for a tool call of a behaviour."""
+        self._acted += 1
+        return f"mock-call-{self.mark}{self._acted}"
 
     @property
     def mark(self) -> str:

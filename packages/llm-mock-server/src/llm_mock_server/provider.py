@@ -1,7 +1,6 @@
 """A scripted stand-in for a provider: a responder that takes the entries of a script, one for each model call."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 
 from llm_dialects import (
     DIALECTS,
@@ -161,7 +160,7 @@ class ScriptedProvider:
             label = cursor.dice.throw()
             act = Named(label, act.options)
         asked.http.note(label, cursor.key or None)
-        situation = self._situation(act, dialect, asked, f"mock{cursor.mark}{cursor.answers}")
+        situation = self._situation(act, dialect, asked, cursor)
         if isinstance(act, Named):
             return behave(act.name, situation)
         entry = Chunks(chunks=say_to_chunks(act, cursor.new_id)) if isinstance(act, Say) else act
@@ -169,17 +168,15 @@ class ScriptedProvider:
             dialect, asked.request, entry, situation.answer(entry.chunks), lambda: self._fallen_silent(entry)
         )
 
-    def _situation(self, act: Act, dialect: Dialect, asked: Asked, token: str) -> Situation:
-        # A behaviour may ask for ids late, when other calls have begun: each call counts its own.
-        ids = count(1)
+    def _situation(self, act: Act, dialect: Dialect, asked: Asked, cursor: Cursor) -> Situation:
         return Situation(
             dialect=dialect,
             request=asked.request,
             options=act.options if isinstance(act, Named) else Options(),
-            token=token,
+            token=f"mock{cursor.mark}{cursor.answers}",
             created=CREATED,
             count=lambda chunks: self._usage(asked.http.json, chunks),
-            new_id=lambda: f"call_{token}_{next(ids)}",
+            new_id=cursor.new_acted_id,
             target=target_of(asked.http.path, asked.http.query),
             accepts_gzip=accepts_gzip(asked.http.headers),
         )
