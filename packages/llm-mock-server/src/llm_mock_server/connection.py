@@ -14,6 +14,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable
 from contextlib import suppress
+from types import GeneratorType
 from typing import Literal, Protocol, assert_never, cast
 
 from llm_dialects import Action, Body, Head, Pause, Reply, Reset, Stall
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
         for event in self._parser.feed(data):
             self._pending.append(event)
             self._pending_bytes += weight(event)
-        if self._is_ahead():
+        if len(self._pending) > 1 and self._is_ahead():
             self._transport.pause_reading()
         if not self._scheduled:
             self._pump()
@@ -143,7 +144,8 @@ class Connection(asyncio.Protocol):
     def _pump(self) -> None:
         """Do what can be done now: go on with the answer, then begin the next."""
         self._scheduled = False
-        for _ in range(TURN):
+        left = TURN
+        while left > 0:
             exchange = self._exchange
             if self._full or self._waiting or self._transport.is_closing():
                 return
@@ -151,11 +153,12 @@ class Connection(asyncio.Protocol):
                 self._give_room()
                 return
             if exchange is not None:
-                self._step(exchange)
+                left = self._go_on(exchange, left)
             elif self._pending:
                 event = self._pending.popleft()
                 self._pending_bytes -= weight(event)
                 self._begin(event)
+                left -= 1
             else:
                 return
         self._scheduled = True
@@ -166,21 +169,33 @@ class Connection(asyncio.Protocol):
             self._transport.write(CONTINUE)
             return
         self._exchange = exchange = self._host.open(event)
-        if isinstance(exchange.answer, (Awaitable, AsyncIterable)):
+        if not isinstance(exchange.answer, SYNCHRONOUS) and isinstance(exchange.answer, (Awaitable, AsyncIterable)):
             exchange.driven = True
             self._task = self._loop.create_task(self._drive(exchange))
             self._host.tasks.add(self._task)
             self._task.add_done_callback(self._host.tasks.discard)
 
-    def _step(self, exchange: Exchange) -> None:
+    def _go_on(self, exchange: Exchange, left: int) -> int:
+        """Perform up to ``left`` actions, as many as can be now; return how many of them are left. This loop is what
+        the time of a long stream is spent in.
+        """
+        is_closing, perform = self._transport.is_closing, self._perform
         try:
             if exchange.actions is None:
                 exchange.actions = iter(cast(Reply, exchange.answer))
-            self._perform(exchange, next(exchange.actions))
-        except StopIteration:
-            self._end(exchange)
+            for action in exchange.actions:
+                left -= 1
+                if type(action) is Body:
+                    self._send_body(exchange, action.data)
+                else:
+                    perform(exchange, action)
+                if self._full or left <= 0 or self._waiting or is_closing() or self._exchange is not exchange:
+                    return left
         except Exception as error:
             self._fail(exchange, error)
+        else:
+            self._end(exchange)
+        return left - 1
 
     async def _drive(self, exchange: Exchange) -> None:
         """Await an asynchronous answer, in one task from beginning to end; what is left of it ``_pump`` can do."""
@@ -298,12 +313,13 @@ class Connection(asyncio.Protocol):
         """End an answer that has no more actions; called again once its last bytes have left."""
         if exchange.frame is None:
             self._fail(exchange, ValueError("a reply ended without a Head"))
-        elif exchange.held:
+            return
+        if exchange.held:
             self._send_held(exchange)
         elif exchange.frame == "chunked" and not exchange.terminated:
             exchange.terminated = True
             self._write(exchange, LAST_CHUNK)
-        else:
+        if not self._full and not self._transport.is_closing():
             self._finish(exchange, exchange.outcome)
             if exchange.owed or not exchange.keep_alive:
                 self._close_gently()
@@ -383,6 +399,9 @@ MAX_PENDING = 64
 
 TURN = 64
 """Actions performed before other connections have their turn."""
+
+SYNCHRONOUS = (tuple, list, GeneratorType)
+"""What most replies are: a plain test for these saves the two dear ones for whatever is to be awaited."""
 
 LINGER_SECONDS = 2.0
 """How long a closed connection is still listened to."""
