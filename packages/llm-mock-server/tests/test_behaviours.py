@@ -422,8 +422,8 @@ def test_a_spoiled_piece(name, json_too, dialect, params):
         with pytest.raises(json.JSONDecodeError):
             json.loads(inside)
     if params["stream"]:
-        del actions[at]
         assert b"said " in plain[at].data
+        actions[at] = Body(b"[" if spoiled.startswith(b"[") else b"\n")  # an array still has its beginning
         assert text_in(decoded(dialect, params, actions)) == "and done"
 
 

@@ -41,15 +41,16 @@ FAILURES = {
     "overloaded": {
         OTHERS: (503, "OVERLOADED", "overloaded"),
         "anthropic-messages": (529, "OVERLOADED", "overloaded_error"),
-        "gemini": (503, "UNAVAILABLE", "overloaded"),
     },
 }
 
 
-def reply(name, dialect, options=None, *, stream=True):
+def reply(name, dialect, options=None, *, stream=True, **params):
     situation = Situation(
         dialect=DIALECTS[dialect],
-        request=Request(system=(), tools=(), messages=(), params={"model": "m", "stream": stream}),
+        request=Request(
+            system=(), tools=(), messages=(), params={"model": "m", "stream": stream, "alt": "sse"} | params
+        ),
         options=options or Options(),
         token="7",
         created=1_767_225_600,
@@ -69,6 +70,16 @@ def test_a_failure_in_the_provider_s_words(name, dialect):
     assert words.lower() in body.data.decode().lower()
     assert classify(head.status, body.data).code == code
     assert reply(name, dialect, stream=False) == [head, body]
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_who_asked_gemini_for_an_array_gets_an_array(name):
+    if "gemini" not in DIALECTS:
+        pytest.skip("there is no gemini")
+    _, plain = reply(name, "gemini")
+    head, body = reply(name, "gemini", alt="json")
+    assert body.data == b"[%b]" % plain.data
+    assert dict(head.headers)["content-length"] == str(len(body.data))
 
 
 @pytest.mark.parametrize(

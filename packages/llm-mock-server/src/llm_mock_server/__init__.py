@@ -2,16 +2,21 @@
 
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, stream_head, whole
+from llm_mock_server.behaviours import BEHAVIOURS, NAMES, behave
+from llm_mock_server.dice import Dice
 from llm_mock_server.exchange import ResponderResult
 from llm_mock_server.journal import CapturedRequest, Kind, Outcome
+from llm_mock_server.options import Options, options_from_json
 from llm_mock_server.provider import ScriptedProvider
 from llm_mock_server.script import Script, read_script, read_upstream, script_from_json
 from llm_mock_server.server import MAX_BODY, MockServer, Responder, serve
+from llm_mock_server.situation import Behaviour, Situation
 from llm_mock_server.threaded import ThreadedServer, serve_in_thread
 
 # fmt: off
 __all__ = [
-    "EVENT_STREAM", "MAX_BODY", "CapturedRequest", "HttpRequest", "Kind", "MockServer", "Outcome", "Responder",
-    "ResponderResult", "Script", "ScriptedProvider", "ThreadedServer", "entry_reply", "failure_reply", "read_script",
-    "read_upstream", "script_from_json", "serve", "serve_in_thread", "stream_head", "whole",
+    "BEHAVIOURS", "EVENT_STREAM", "MAX_BODY", "NAMES", "Behaviour", "CapturedRequest", "Dice", "HttpRequest", "Kind",
+    "MockServer", "Options", "Outcome", "Responder", "ResponderResult", "Script", "ScriptedProvider", "Situation",
+    "ThreadedServer", "behave", "entry_reply", "failure_reply", "options_from_json", "read_script", "read_upstream",
+    "script_from_json", "serve", "serve_in_thread", "stream_head", "whole",
 ]

@@ -8,7 +8,7 @@ from llm_dialects.wire import decode_json, encode_json
 from msgspec import Struct
 
 from llm_mock_server.answer import whole
-from llm_mock_server.behaviours_parts import Headers, request_id
+from llm_mock_server.behaviours_parts import JSON, Headers, request_id
 from llm_mock_server.situation import Situation
 
 
@@ -71,6 +71,8 @@ def refuse(situation: Situation, name: str) -> Iterator[Action]:
     limits = LIMITS.get(situation.dialect.name, retry_after) if name == "rate_limit" else None
     headers = request_id(situation) + (limits(situation) if limits else ())
     body = detailed(situation, name, situation.dialect.error_body(error))
+    if situation.streamed and situation.dialect.stream_type(situation.request) == JSON:
+        body = b"[%b]" % body  # whoever asked for an array gets an array
     yield from whole(status_of(error) or 500, body, headers)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from llm_dialects import Action, Body, Finish, FinishReason, Json, encode_event
-from llm_dialects.chunks import Failure
+from llm_dialects import Action, Body, Json, encode_event
+from llm_dialects.errors import finish_of
 from llm_dialects.wire import decode_json, encode_json
 
 from llm_mock_server.behaviours_parts import (
@@ -51,12 +51,9 @@ def mid_stream_error(situation: Situation) -> Iterator[Action]:
     if not situation.streamed:
         yield from server_error(situation)
         return
-    error = failure_of(situation, "server_error")
-    reason = FinishReason(kind="error", failure=Failure(message=error.message, code=error.code))
+    said = begun(situation.text(situation.options.partial_text))
     yield stream_head(situation)
-    yield from bodies(
-        events(situation, (*begun(situation.text(situation.options.partial_text)), Finish(reason=reason)))
-    )
+    yield from bodies(events(situation, (*said, finish_of(failure_of(situation, "server_error")))))
 
 
 def duplicate_event(situation: Situation) -> Iterator[Action]:
