@@ -48,14 +48,15 @@ def encode_stream(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[byt
     """Yield the events of an answer: ``message_start``, each block from start to stop, ``message_delta`` and ``-stop``.
 
     Blocks are told one after another, whatever the order of their chunks. A finish of kind ``error`` becomes an error
-    event, and nothing follows it.
+    event, which leaves open what was being told, and nothing follows it.
     """
     folded = fold(chunks)
     usage = folded.usage or answer.usage
     yield _event({"type": "message_start", "message": _message(answer, [], None, _render_usage(usage, output=0))})
     blocks = indexed(chunks)
+    finished = folded.finish is not None and folded.finish.kind != "error"
     for at, block in enumerate(blocks):
-        over = block.end is not None or folded.finish is not None or at + 1 < len(blocks)
+        over = block.end is not None or finished or at + 1 < len(blocks)
         yield from _block_events(at, block, over=over)
     if folded.finish is not None:
         yield from _epilogue(folded.finish, usage)

@@ -270,9 +270,9 @@ def _interleaved(chunks: Chunks) -> bool:
 
 
 def _left_open(chunks: Chunks) -> bool:
-    """Say whether a block has no end although something follows it."""
+    """Say whether a block has no end although something follows it; an error may come in the middle of the last."""
     items = indexed(chunks)
-    last_may = _unfinished(chunks)
+    last_may = _unfinished(chunks) or failure_in(chunks) is not None
     return any(item.end is None for item in (items[:-1] if last_may else items))
 
 

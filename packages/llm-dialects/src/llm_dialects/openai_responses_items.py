@@ -23,16 +23,19 @@ RESPONSE_PREFIX = "resp_"
 class OutputItem:
     """One item of the output: where it stands, what it is called, and how far it is told."""
 
-    prefix = "msg_"
-
     def __init__(self, at: int, block: Indexed, answer: Answer) -> None:
         self.at = at
         self.block = block
-        self.id = f"{self.prefix}{answer.id.removeprefix(RESPONSE_PREFIX)}{at:02}"
+        self.id = f"{ID_PREFIXES[self.type]}{answer.id.removeprefix(RESPONSE_PREFIX)}{at:02}"
         self.told: list[str] = []
         self.begun = False
         self.over = False
         self.status = "completed"  # once it is over
+
+    @property
+    def type(self) -> str:
+        """The item's type."""
+        return "message"
 
     def start(self) -> Iterator[Event]:
         """Yield what begins the item, once."""
@@ -78,7 +81,7 @@ class OutputItem:
         content = [_text_part("".join(self.told))] if self.over else []
         head = {
             "id": self.id,
-            "type": "message",
+            "type": self.type,
             "status": self.status if self.over else "in_progress",
             "role": "assistant",
             "content": content,
@@ -98,7 +101,10 @@ class OutputItem:
 class ReasoningItem(OutputItem):
     """Thinking: its summary comes in parts, which chunks tell by a piece that is nothing but their break."""
 
-    prefix = "rs_"
+    @property
+    def type(self) -> str:
+        """The item's type."""
+        return "reasoning"
 
     @property
     def parts(self) -> list[str]:
@@ -135,18 +141,21 @@ class ReasoningItem(OutputItem):
         block = self.block.block
         signature = block.signature if isinstance(block, ReasoningBlock) and self.over else UNSET
         signed = {} if signature is UNSET else {"encrypted_content": signature}
-        return {"id": self.id, "type": "reasoning", "summary": [_summary_part(part) for part in self.parts]} | signed
+        return {"id": self.id, "type": self.type, "summary": [_summary_part(part) for part in self.parts]} | signed
 
 
 class CallItem(OutputItem):
     """A call of one of the client's tools, which take JSON arguments or, custom ones, any text."""
 
-    prefix = "fc_"
+    @property
+    def type(self) -> str:
+        """The item's type."""
+        return CUSTOM_CALL if self.block.block.extra.get(ITEM_TYPE) == CUSTOM_CALL else "function_call"
 
     @property
     def custom(self) -> bool:
         """Whether the tool takes any text."""
-        return self.block.block.extra.get(ITEM_TYPE) == CUSTOM_CALL
+        return self.type == CUSTOM_CALL
 
     def opening(self) -> Iterator[Event]:
         """Yield nothing."""
@@ -169,11 +178,11 @@ class CallItem(OutputItem):
 
     def value(self) -> dict[str, Json]:
         """Return the item itself as far as it is told."""
-        kind, member = (CUSTOM_CALL, "input") if self.custom else ("function_call", "arguments")
+        member = "input" if self.custom else "arguments"
         block, text = self.block.block, "".join(self.told)
         named = {"call_id": block.id, "name": block.name} if isinstance(block, ToolCallBlock) else {}
         return (
-            {"id": self.id, "type": kind, "status": self.status if self.over else "in_progress", member: text}
+            {"id": self.id, "type": self.type, "status": self.status if self.over else "in_progress", member: text}
             | named
             | self.members
         )
@@ -197,6 +206,9 @@ def _paragraphs(pieces: Sequence[str]) -> list[str]:
             parts[-1] += piece
     return parts
 
+
+# type of item -> what its id begins with
+ID_PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", CUSTOM_CALL: "ctc_"}
 
 # type of block -> the item that tells it
 ITEMS: dict[str, type[OutputItem]] = {"text": OutputItem, "reasoning": ReasoningItem, "tool-call": CallItem}

@@ -22,6 +22,7 @@ from llm_dialects import (
     is_streamed,
     status_of,
 )
+from llm_dialects.errors import finish_of
 from msgspec import UNSET
 
 EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control", "no-cache")))
@@ -73,8 +74,10 @@ def throw_reply(dialect: Dialect, request: Request, entry: Throw, answer: Answer
     if not begun or not is_streamed(request):
         yield from failure_reply(dialect, error)
         return
-    yield from stream_prefix(dialect, entry.chunks, answer)
-    yield Reset("fin") if status_of(error) is None else Body(dialect.error_event(error))
+    lost = status_of(error) is None
+    yield from stream_prefix(dialect, entry.chunks if lost else (*entry.chunks, finish_of(error)), answer)
+    if lost:
+        yield Reset("fin")
 
 
 def hang_reply(
