@@ -241,6 +241,24 @@ def test_a_client_that_asks_too_much_in_advance_is_not_read(play, post, transpor
     assert [captured.outcome for captured in server.requests] == ["completed"] * (MAX_PENDING + 1)
 
 
+def test_a_client_that_says_too_much_in_advance_is_not_read_either(play, post, transport):
+    """A few large bodies weigh as many small ones; the server of these scenes takes 1000 bytes."""
+
+    async def scene(connection):
+        connection.pause_writing()
+        connection.data_received(post(b"{" + b" " * 898 + b"}"))
+        assert transport.written == []
+        connection.data_received(post(b"{" + b" " * 898 + b"}"))
+        assert transport.written == [b"<pause reading>"]
+        connection.resume_writing()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert transport.reading
+
+    server = play(lambda http: [Head(204)], scene)
+    assert [captured.outcome for captured in server.requests] == ["completed"] * 2
+
+
 def test_a_reply_is_closed_when_the_client_goes(play, post):
     seen = []
 

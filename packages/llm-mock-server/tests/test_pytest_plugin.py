@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import llm_mock_server.testing  # noqa: F401 - else every test of a test would import it anew
 import pytest
 
 CALL = """
@@ -23,7 +22,7 @@ def call(server):
 
 def check(pytester, text, *lines, **outcomes):
     pytester.makepyfile(CALL + text)
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     result.assert_outcomes(**outcomes)
     if lines:
         result.stdout.fnmatch_lines(lines)

@@ -187,7 +187,10 @@ class MockServer(Listener):
             refusal = admit_refused(event, self._dialects)
             captured = self._capture(event.request, "rejected", refusal.dialect)
             return Exchange(event.request, captured, refusal.reply, keep_alive=False)
-        admission = admit(event, self._dialects, self._api_key)
+        try:
+            admission = admit(event, self._dialects, self._api_key)
+        except Exception as error:  # a dialect that stumbles over a request must not take the connection with it
+            return self._stumble(event, error)
         match admission:
             case Call():
                 return self._ask(event, admission)
@@ -236,6 +239,14 @@ class MockServer(Listener):
             exchange.answer = self.responder(http)
         except Exception as error:
             exchange.answer = self.apologise(exchange, error)
+        return exchange
+
+    def _stumble(self, raw: RawRequest, error: Exception) -> Exchange:
+        """Answer a request that no dialect could read without failing."""
+        dialect = next(iter(self._dialects.values()))
+        captured = self._capture(raw, "rejected", dialect)
+        exchange = Exchange(raw, captured, (), keep_alive=raw.keep_alive)
+        exchange.answer = self.apologise(exchange, error)
         return exchange
 
     def _capture(self, raw: RawRequest, kind: Kind, dialect: Dialect) -> CapturedRequest:
