@@ -2,7 +2,7 @@
 
 import pytest
 from llm_dialects import CANNOT_SAY, DIALECTS, Answer, Loss, chunks_from_json, fold, limits
-from llm_dialects.limits import with_zeros
+from llm_dialects.limits import leveled
 
 ANSWER = Answer(id="a", model="m")
 
@@ -22,6 +22,8 @@ ARGS = {"type": "tool-call-delta", "index": 0, "id": "c", "name": "ls", "argumen
 CALLED = {"type": "block-end", "index": 0, "block": {"type": "tool-call", "id": "c", "name": "ls", "arguments": "{ }"}}
 
 
+PLAIN, OPENING, CLOSING = ({**ARGS, "argumentsDelta": piece} for piece in ("{}", "{", "}"))
+PLAINLY_CALLED = {**CALLED, "block": {**CALLED["block"], "arguments": "{}"}}
 REDACTED_BLOCK = {"type": "reasoning", "text": "", "redactedData": "x"}
 
 
@@ -75,6 +77,38 @@ EXAMPLES = {
         "the end of a block after the start of another one": [START, HI, *at(1, START, HI, END), END, STOP],
         "a block left open": [START, HI, STOP],
     },
+    "gemini": {
+        **COMMON,
+        "chunks that no provider sends": [START, HI, END, HI, STOP],
+        "a tool call's delta without its name": [
+            CALL,
+            OPENING,
+            {k: v for k, v in CLOSING.items() if k != "name"},
+            CALLS_STOP,
+        ],
+        "redacted thinking": [THINK, {"type": "block-end", "index": 0, "block": REDACTED_BLOCK}, STOP],
+        "two blocks of text or of thinking in a row (they become one)": [START, HI, END, *at(1, START, HI, END), STOP],
+        "arguments of a tool call that are no JSON object": [CALL, OPENING, CALLS_STOP],
+        "how the arguments of a tool call are spaced": [CALL, ARGS, CALLED, CALLS_STOP],
+        "a tool call in which the answer breaks off": [CALL, PLAIN],
+        "a plain stop beside tool calls, or one for calls without any": [CALL, PLAIN, PLAINLY_CALLED, STOP],
+        "tokens written to the cache, or more thinking than output": [START, HI, END, COUNTED, STOP],
+        "an empty signature": [THINK, HM, thought(signature=""), STOP],
+        "an error that its words do not tell": [failed("rate_limit_exceeded")],
+        "a finish that the wire uses for another": [{"type": "finish", "reason": {"kind": "MAX_TOKENS"}}],
+        "the arguments of a tool call in pieces, or no piece": [CALL, OPENING, CLOSING, PLAINLY_CALLED, CALLS_STOP],
+        "a block of nothing": [START, NOTHING, STOP],
+        "an empty delta": [START, {**HI, "text": ""}, HI, END, STOP],
+        "deltas of several blocks by turns, or ends that come late": [
+            START,
+            HI,
+            *at(1, CALL, PLAIN),
+            END,
+            *at(1, PLAINLY_CALLED),
+            CALLS_STOP,
+        ],
+        "an end of a block that the wire does not tell, or one left open": [START, HI, STOP],
+    },
     "anthropic-messages": {
         **COMMON,
         "a usage of nothing": [
@@ -112,9 +146,9 @@ def test_a_limit_is_found_where_something_is_lost(name, limit):
         case Loss.CUT:
             assert streamed != chunks
             assert fold(streamed) == fold(chunks)
-        case Loss.COUNT:
+        case Loss.COUNT | Loss.SPACING:
             assert fold(streamed) != fold(chunks)
-            assert with_zeros(fold(streamed)) == with_zeros(fold(chunks))
+            assert leveled(fold(streamed), {limit.loss}) == leveled(fold(chunks), {limit.loss})
         case Loss.MESSAGE:
             assert fold(streamed) == fold(chunks)
             assert fold(whole) != fold(chunks)

@@ -26,6 +26,7 @@ from llm_dialects.entries import SaidCall
 from llm_dialects.errors import ERRORS
 
 anthropic = pytest.importorskip("anthropic")
+genai = pytest.importorskip("google.genai")
 openai = pytest.importorskip("openai")
 httpx = pytest.importorskip("httpx2")
 
@@ -58,7 +59,8 @@ class Provider:
         assert http_request.url.path.endswith(self.dialect.endpoints)
         headers = {name.lower(): value for name, value in http_request.headers.items()}
         assert self.dialect.api_key(headers) == "the-key"
-        request = self.dialect.parse_request(json.loads(http_request.content))
+        said = self.dialect.path_params(http_request.url.path, http_request.url.query.decode())
+        request = self.dialect.parse_request(said | json.loads(http_request.content))
         self.requests.append(request)
         answer = answer_to(self.dialect, request, token="1", created=1700000000)
         if self.error is not None:
@@ -84,6 +86,9 @@ def connect():
         if provider.dialect.name.startswith("openai"):
             url = "http://provider.invalid/v1"
             client = openai.OpenAI(api_key="the-key", base_url=url, http_client=provider.client, max_retries=0)
+        elif provider.dialect.name == "gemini":
+            options = {"base_url": "http://provider.invalid", "httpx_client": provider.client}
+            client = genai.Client(api_key="the-key", http_options=options)
         else:
             url = "http://provider.invalid"
             client = anthropic.Anthropic(api_key="the-key", base_url=url, http_client=provider.client, max_retries=0)
@@ -389,6 +394,10 @@ def test_what_an_sdk_read_it_sends_back_as_said(name, connect):
     elif name == "openai-responses":
         output = client.responses.create(model="m", input="hi").output
         client.responses.create(model="m", input=[*HI, *output])
+    elif name == "gemini":
+        said = client.models.generate_content(model="m", contents="hi").candidates[0].content
+        hi = {"role": "user", "parts": [{"text": "hi"}]}
+        client.models.generate_content(model="m", contents=[hi, said])
     else:
         content = ask_anthropic(client).content
         client.messages.create(model="m", max_tokens=9, messages=[*HI, {"role": "assistant", "content": content}])

@@ -18,13 +18,14 @@ class ProviderError(Struct, frozen=True):
 
 
 class ErrorRow(Struct, frozen=True):
-    """One code: its HTTP status (``None``: the connection is dropped) and what OpenAI and Anthropic call it."""
+    """One code: its HTTP status (``None``: the connection is dropped) and what OpenAI, Anthropic and Google call it."""
 
     code: str
     status: int | None
     openai_type: str
     openai_code: str | None
     anthropic_type: str
+    google_status: str
 
 
 def status_of(error: ProviderError) -> int | None:
@@ -73,29 +74,65 @@ def anthropic_error(error: ProviderError) -> dict[str, Json]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
+def gemini_error(error: ProviderError) -> dict[str, Json]:
+    """Return ``error`` as Google words it: ``{"error": {"code", "message", "status", "details"}}``.
+
+    Google has few words. Where they and the message do not tell our code, a detail does: a quota that is used up for
+    the day, else the reason of an ``ErrorInfo``.
+    """
+    row = _BY_CODE.get(error.code)
+    told = {"code": status_of(error) or 499, "message": error.message}
+    body = {"error": told | {"status": row.google_status if row else "UNKNOWN"}}
+    if classify(None, body).code == error.code:
+        return body
+    info = {"@type": f"{RPC}ErrorInfo", "reason": error.code, "domain": "googleapis.com"}
+    return {"error": body["error"] | {"details": [DAILY_QUOTA if error.code == "QUOTA" else info]}}
+
+
 def classify(status: int | None, body: bytes | Json) -> ProviderError:
     """Return what an error response, or an error event in a stream (``status`` is ``None``), means in our codes.
 
     The provider's own words decide first, then the status. ``body`` is anything a provider or a proxy may answer.
     """
-    kind, own, message = _wording(body)
-    guesses = (_code_by_words(kind, own, message), _code_by_status(status), GENERIC.get(kind), own, kind)
+    kind, own, message, number = _wording(body)
+    by_status = _code_by_status(number if status is None else status)
+    guesses = (_code_by_words(kind, own, message), by_status, GENERIC.get(kind), own, kind)
     code = next((guess for guess in guesses if guess), "SERVER_ERROR")
     return ProviderError(code, message or f"HTTP {status}", status)
 
 
-def _wording(body: bytes | Json) -> tuple[str, str, str]:
-    """Return ``type``, ``code`` and ``message`` of an error body, each empty where it has none."""
+def _wording(body: bytes | Json) -> tuple[str, str, str, int | None]:
+    """Return ``type``, ``code`` and ``message`` of an error body, each empty where it has none, and a code in numbers.
+
+    Google's ``status`` is the type, and its code is a number: what its details tell stands in for a code in words.
+    """
     if isinstance(body, bytes):
         try:
             body = decode_json(body)
         except ValueError:
-            return "", "", body.decode("utf-8", "replace").strip()
+            return "", "", body.decode("utf-8", "replace").strip(), None
+    if isinstance(body, list) and len(body) == 1 and isinstance(body[0], dict):
+        body = body[0]  # Google's answer to a request for an array
     inner = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(inner, dict):
-        return "", "", inner if isinstance(inner, str) else encode_json(inner).decode()
-    kind, code, message = (inner.get(key) for key in ("type", "code", "message"))
-    return _text(kind), _text(code), _text(message) or encode_json(inner).decode()
+        return "", "", inner if isinstance(inner, str) else encode_json(inner).decode(), None
+    kind, code = _text(inner.get("type")) or _text(inner.get("status")), inner.get("code")
+    number = code if isinstance(code, int) and 400 <= code <= 599 else None
+    own = _text(code) or _detail(kind, inner.get("details"))
+    return kind, own, _text(inner.get("message")) or encode_json(inner).decode(), number
+
+
+def _detail(kind: str, details: Json) -> str:
+    """Return our code for what the details of Google's error tell; reasons that nobody knows are passed over."""
+    for detail in details if isinstance(details, list) else []:
+        reason = _text(detail.get("reason")) if isinstance(detail, dict) else ""
+        if reason in _BY_CODE or (reason and kind == "UNKNOWN"):
+            return reason
+        if reason in REASONS:
+            return REASONS[reason]
+        if _DAILY.search(encode_json(detail)):
+            return "QUOTA"
+    return ""
 
 
 def _text(value: Json) -> str:
@@ -103,11 +140,13 @@ def _text(value: Json) -> str:
 
 
 def _code_by_words(kind: str, own: str, message: str) -> str | None:
+    if kind == "UNAVAILABLE" and not own and "overloaded" in message:
+        return "OVERLOADED"
     for word in (own, kind):
         if word in _BY_WORD:
             return _BY_WORD[word]
         # Our own codes travel as they are where the table has no provider's word for them.
-        if re.fullmatch(r"[A-Z][A-Z0-9_]+", word):
+        if re.fullmatch(r"[A-Z][A-Z0-9_]+", word) and word not in GENERIC:
             return word
     return "CONTEXT_WINDOW_EXCEEDED" if _CONTEXT_WORDS.search(message) else None
 
@@ -120,30 +159,66 @@ def _code_by_status(status: int | None) -> str | None:
     return "SERVER_ERROR" if status >= 500 else "INVALID_REQUEST"
 
 
-_CONTEXT_WORDS = re.compile(r"prompt is too long|context.{0,3}window|maximum context length|context.length", re.I)
+_CONTEXT_WORDS = re.compile(
+    r"prompt is too long|context.{0,3}window|maximum context length|context.length|input token count .{0,20}exceeds",
+    re.I,
+)
+_DAILY = re.compile(rb'"quotaId":\s*"[^"]*PerDay')
+
+RPC = "type.googleapis.com/google.rpc."
+DAILY_QUOTA = {
+    "@type": f"{RPC}QuotaFailure",
+    "violations": [
+        {
+            "quotaMetric": "generativelanguage.googleapis.com/generate_requests_per_model_per_day",
+            "quotaId": "GenerateRequestsPerDayPerProjectPerModel",
+        }
+    ],
+}
 
 INVALID = "invalid_request_error"
 
 # Types that many failures share; they decide only where neither a code nor a status does.
-GENERIC = {INVALID: "INVALID_REQUEST", "server_error": "SERVER_ERROR", "api_error": "SERVER_ERROR"}
+GENERIC = {
+    INVALID: "INVALID_REQUEST",
+    "server_error": "SERVER_ERROR",
+    "api_error": "SERVER_ERROR",
+    "INVALID_ARGUMENT": "INVALID_REQUEST",
+    "FAILED_PRECONDITION": "INVALID_REQUEST",
+    "OUT_OF_RANGE": "INVALID_REQUEST",
+    "UNKNOWN": "SERVER_ERROR",
+}
 
-# code, status, OpenAI's type and code, Anthropic's type. The first row of a status is what the bare status means.
+# reason of Google's ErrorInfo -> our code
+REASONS = {
+    "API_KEY_INVALID": "AUTH",
+    "CREDENTIALS_MISSING": "AUTH",
+    "ACCESS_TOKEN_EXPIRED": "AUTH",
+    "API_KEY_SERVICE_BLOCKED": "PERMISSION",
+    "SERVICE_DISABLED": "PERMISSION",
+    "RATE_LIMIT_EXCEEDED": "RATE_LIMIT",
+    "QUOTA_EXHAUSTED": "QUOTA",
+    "MODEL_CAPACITY_EXHAUSTED": "OVERLOADED",
+}
+
+# code, status, OpenAI's type and code, Anthropic's type, Google's status. The first row of a status, in numbers or in
+# Google's words, is what the bare status means.
 ERRORS: tuple[ErrorRow, ...] = (
-    ErrorRow("INVALID_REQUEST", 400, INVALID, None, INVALID),
-    ErrorRow("CONTEXT_WINDOW_EXCEEDED", 400, INVALID, "context_length_exceeded", INVALID),
-    ErrorRow("CONTENT_FILTER", 400, INVALID, "content_filter", "content_filter"),
-    ErrorRow("AUTH", 401, INVALID, "invalid_api_key", "authentication_error"),
-    ErrorRow("PERMISSION", 403, "permission_error", "permission_denied", "permission_error"),
-    ErrorRow("NOT_FOUND", 404, INVALID, "model_not_found", "not_found_error"),
-    ErrorRow("REQUEST_TOO_LARGE", 413, INVALID, "request_too_large", "request_too_large"),
-    ErrorRow("RATE_LIMIT", 429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error"),
-    ErrorRow("QUOTA", 429, "insufficient_quota", "insufficient_quota", "billing_error"),
-    ErrorRow("SERVER_ERROR", 500, "server_error", None, "api_error"),
-    ErrorRow("UNAVAILABLE", 503, "server_error", "service_unavailable", "service_unavailable"),
-    ErrorRow("TIMEOUT", 504, "server_error", "timeout", "timeout_error"),
-    ErrorRow("OVERLOADED", 529, "server_error", "overloaded", "overloaded_error"),
-    ErrorRow("STREAM_CLOSED", None, "server_error", "stream_closed", "stream_closed"),
-    ErrorRow("CONNECTION_RESET", None, "server_error", "connection_reset", "connection_reset"),
+    ErrorRow("INVALID_REQUEST", 400, INVALID, None, INVALID, "INVALID_ARGUMENT"),
+    ErrorRow("CONTEXT_WINDOW_EXCEEDED", 400, INVALID, "context_length_exceeded", INVALID, "INVALID_ARGUMENT"),
+    ErrorRow("CONTENT_FILTER", 400, INVALID, "content_filter", "content_filter", "INVALID_ARGUMENT"),
+    ErrorRow("AUTH", 401, INVALID, "invalid_api_key", "authentication_error", "UNAUTHENTICATED"),
+    ErrorRow("PERMISSION", 403, "permission_error", "permission_denied", "permission_error", "PERMISSION_DENIED"),
+    ErrorRow("NOT_FOUND", 404, INVALID, "model_not_found", "not_found_error", "NOT_FOUND"),
+    ErrorRow("REQUEST_TOO_LARGE", 413, INVALID, "request_too_large", "request_too_large", "INVALID_ARGUMENT"),
+    ErrorRow("RATE_LIMIT", 429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"),
+    ErrorRow("QUOTA", 429, "insufficient_quota", "insufficient_quota", "billing_error", "RESOURCE_EXHAUSTED"),
+    ErrorRow("SERVER_ERROR", 500, "server_error", None, "api_error", "INTERNAL"),
+    ErrorRow("UNAVAILABLE", 503, "server_error", "service_unavailable", "service_unavailable", "UNAVAILABLE"),
+    ErrorRow("TIMEOUT", 504, "server_error", "timeout", "timeout_error", "DEADLINE_EXCEEDED"),
+    ErrorRow("OVERLOADED", 529, "server_error", "overloaded", "overloaded_error", "UNAVAILABLE"),
+    ErrorRow("STREAM_CLOSED", None, "server_error", "stream_closed", "stream_closed", "CANCELLED"),
+    ErrorRow("CONNECTION_RESET", None, "server_error", "connection_reset", "connection_reset", "CANCELLED"),
 )
 
 _BY_CODE = {row.code: row for row in ERRORS}
@@ -153,4 +228,4 @@ _BY_WORD = {
     for row in ERRORS
     for word in (row.openai_type, row.openai_code, row.anthropic_type)
     if word and word not in GENERIC
-}
+} | {row.google_status: row.code for row in reversed(ERRORS) if row.google_status not in GENERIC}

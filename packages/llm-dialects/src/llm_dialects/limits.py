@@ -2,8 +2,9 @@
 
 A recording served in its own dialect arrives chunk for chunk, in another one it is equal after folding — but for
 these (and a usage that the client did not ask for). ``CUT`` says that only the pieces change, ``COUNT`` that token
-counts which are not known arrive as zeros, ``MESSAGE`` that something is lost where the answer is not streamed,
-``MEANING`` that something is lost however it is told. ``limits`` names those that a given answer runs into.
+counts which are not known arrive as zeros, ``SPACING`` that the arguments of tool calls are the same JSON, written
+otherwise, ``MESSAGE`` that something is lost where the answer is not streamed, ``MEANING`` that something is lost
+however it is told. ``limits`` names those that a given answer runs into.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -21,6 +22,7 @@ from llm_dialects.chunks import (
     BlockEnd,
     BlockStart,
     Finish,
+    FinishReason,
     Json,
     ReasoningBlock,
     ReasoningDelta,
@@ -32,12 +34,24 @@ from llm_dialects.chunks import (
     ToolCallDelta,
     UsageChunk,
 )
-from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, openai_error
+from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, gemini_error, openai_error
 from llm_dialects.fold import Folded, fold, indexed, is_empty, kind_of, text_of
+from llm_dialects.gemini_decoder import BLOCKED
+from llm_dialects.gemini_decoder import FINISH_BACK as GEMINI_FINISH_BACK
+from llm_dialects.gemini_limits import (
+    begun_call,
+    cut_arguments,
+    hollow,
+    malformed_arguments,
+    merged,
+    silent_end,
+    unsaid_counts,
+)
+from llm_dialects.gemini_requests import SIGNATURE
 from llm_dialects.openai_chat_decoder import FINISH_BACK
 from llm_dialects.openai_responses_decoder import INCOMPLETE_BACK, ITEM_MEMBERS
 from llm_dialects.openai_responses_requests import ITEM_TYPE
-from llm_dialects.wire import arguments_text, arguments_value
+from llm_dialects.wire import arguments_text, arguments_value, compact, read_object
 
 Chunks = Sequence[StreamChunk]
 
@@ -47,6 +61,7 @@ class Loss(Enum):
 
     CUT = "cut"
     COUNT = "count"
+    SPACING = "spacing"
     MESSAGE = "message"
     MEANING = "meaning"
 
@@ -64,12 +79,29 @@ def limits(dialect: str, chunks: Chunks) -> tuple[Limit, ...]:
     return tuple(limit for limit in CANNOT_SAY[dialect] if limit.found(chunks))
 
 
+def leveled(folded: Folded, losses: Set[Loss]) -> Folded:
+    """Return ``folded`` without what ``COUNT`` and ``SPACING`` lose, if they are among ``losses``."""
+    for loss in losses & LEVELS.keys():
+        folded = LEVELS[loss](folded)
+    return folded
+
+
 def with_zeros(folded: Folded) -> Folded:
-    """Return ``folded`` with zeros for token counts that are not known: what ``COUNT`` leaves equal."""
+    """Return ``folded`` with zeros for token counts that are not known."""
     if folded.usage is None:
         return folded
     unknown = {name: 0 for name in folded.usage.__struct_fields__ if getattr(folded.usage, name) is UNSET}
     return msgspec.structs.replace(folded, usage=msgspec.structs.replace(folded.usage, **unknown))
+
+
+def with_compact_arguments(folded: Folded) -> Folded:
+    """Return ``folded`` with the arguments of tool calls as compact JSON."""
+    return msgspec.structs.replace(folded, blocks=tuple(_compacted(block) for block in folded.blocks))
+
+
+def _compacted(block: Block) -> Block:
+    value = read_object(block.arguments) if isinstance(block, ToolCallBlock) else None
+    return block if value is None else msgspec.structs.replace(block, arguments=compact(value))
 
 
 # ── Any dialect ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,12 +141,12 @@ def _extra(known: Set[str], chunks: Chunks) -> bool:
 
 
 def _has_extra(known: Set[str], record: Record) -> bool:
-    """Say whether ``record`` holds members of no meaning to the dialect, which knows some of blocks."""
+    """Say whether ``record`` holds members of no meaning to the dialect, which knows some."""
     inner = [getattr(record, name) for name in record.__struct_fields__]
     deeper = any(isinstance(value, Record) and _has_extra(known, value) for value in inner)
     redacted = isinstance(record, ReasoningBlock) and not record.text and set(record.extra) == {REDACTED}
     replay = isinstance(record, Finish) and record.replay_state is not UNSET
-    understood = isinstance(record, (TextBlock, ToolCallBlock)) and record.extra.keys() <= known
+    understood = isinstance(record, (TextBlock, ToolCallBlock, FinishReason)) and record.extra.keys() <= known
     return deeper or replay or bool(record.extra and not redacted and not understood)
 
 
@@ -310,6 +342,9 @@ EVERYWHERE: tuple[Limit, ...] = (
     Limit("several usages, or one that is not right before the finish", Loss.CUT, _usage_elsewhere),
 )
 
+# what is lost -> what makes answers equal that differ in nothing else
+LEVELS: dict[Loss, Callable[[Folded], Folded]] = {Loss.COUNT: with_zeros, Loss.SPACING: with_compact_arguments}
+
 # dialect -> what it cannot say
 CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
     "openai-chat": (
@@ -347,5 +382,24 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
         Limit("how the arguments of a tool call are spaced", Loss.MESSAGE, _rewritten_arguments),
         Limit("deltas of several blocks by turns, or ends that come late", Loss.CUT, _interleaved),
         Limit("a block left open", Loss.CUT, _left_open),
+    ),
+    "gemini": (
+        *EVERYWHERE,
+        Limit("members of no known meaning", Loss.MEANING, partial(_extra, {SIGNATURE, BLOCKED})),
+        Limit("redacted thinking", Loss.MEANING, _redacted),
+        Limit("two blocks of text or of thinking in a row (they become one)", Loss.MEANING, merged),
+        Limit("arguments of a tool call that are no JSON object", Loss.MEANING, malformed_arguments),
+        Limit("a tool call in which the answer breaks off", Loss.MEANING, begun_call),
+        Limit("a plain stop beside tool calls, or one for calls without any", Loss.MEANING, _misnamed_end),
+        Limit("tokens written to the cache, or more thinking than output", Loss.MEANING, unsaid_counts),
+        Limit("an empty signature", Loss.MEANING, _empty_signature),
+        Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, gemini_error)),
+        Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, GEMINI_FINISH_BACK)),
+        Limit("how the arguments of a tool call are spaced", Loss.SPACING, _rewritten_arguments),
+        Limit("the arguments of a tool call in pieces, or no piece", Loss.CUT, cut_arguments),
+        Limit("a block of nothing", Loss.CUT, hollow),
+        Limit("an empty delta", Loss.CUT, _empty_delta),
+        Limit("deltas of several blocks by turns, or ends that come late", Loss.CUT, _interleaved),
+        Limit("an end of a block that the wire does not tell, or one left open", Loss.CUT, silent_end),
     ),
 }

@@ -70,6 +70,25 @@ def anthropic_side_reply(
     return hello_reply(method, path)
 
 
+def gemini_side_reply(
+    method: str, path: str, *, body: Json = None, answer: Answer | None = None
+) -> tuple[Action, ...] | None:
+    """Answer what clients of Gemini ask: models, token counts. Vertex has its models under ``publishers/google``."""
+    counted = re.search(r"/models/[^/:]+:countTokens$", path)
+    if method == "POST" and counted:
+        inner = body.get("generateContentRequest", body) if isinstance(body, dict) else None
+        return json_reply({"totalTokens": prompt_tokens(inner)})
+    models = [answer.model] if answer is not None and answer.model else []
+    vertex = "/publishers/google/models" in path
+    match method, _asked(path):
+        case "GET", ("models", ""):
+            listed = [_vertex_model(name) if vertex else _gemini_model(name) for name in models]
+            return json_reply({"publisherModels" if vertex else "models": listed})
+        case "GET", ("models", name):
+            return json_reply(_vertex_model(name) if vertex else _gemini_model(name))
+    return hello_reply(method, path)
+
+
 def bearer_key(headers: Mapping[str, str], query: str = "") -> str | None:  # noqa: ARG001 - a KeyReader
     """Return the key of ``Authorization: Bearer``."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -94,6 +113,16 @@ def _openai_model(name: str, answer: Answer | None) -> dict[str, Json]:
 
 def _anthropic_model(name: str) -> dict[str, Json]:
     return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _gemini_model(name: str) -> dict[str, Json]:
+    limits = {"inputTokenLimit": 1048576, "outputTokenLimit": 65536}
+    methods = {"supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"]}
+    return {"name": f"models/{name}", "version": "001", "displayName": name} | limits | methods
+
+
+def _vertex_model(name: str) -> dict[str, Json]:
+    return {"name": f"publishers/google/models/{name}", "versionId": "default"}
 
 
 SIDE_PATH = re.compile(
