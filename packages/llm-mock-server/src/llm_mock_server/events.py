@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -18,6 +19,10 @@ from llm_dialects import Json
 from llm_dialects.wire import encode_json
 
 from llm_mock_server.journal import CapturedRequest
+
+
+REST = 0.001
+"""Seconds between two writes. Waking the thread for every line would cost a busy server more than its answers do."""
 
 
 class EventWriter:
@@ -81,6 +86,7 @@ class EventWriter:
         with suppress(OSError):
             while (line := self._lines.get()) is not None:
                 write_all(self._descriptor or 0, line + self._waiting())
+                time.sleep(REST)
             return
         self._on_gone()
 
