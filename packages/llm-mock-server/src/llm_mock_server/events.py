@@ -20,7 +20,6 @@ from llm_dialects.wire import encode_json
 
 from llm_mock_server.journal import CapturedRequest
 
-
 REST = 0.001
 """Seconds between two writes. Waking the thread for every line would cost a busy server more than its answers do."""
 
