@@ -23,6 +23,8 @@ def test_names_are_keys():
         ("openai-chat", {"stream": True}, True, False),
         ("openai-chat", {"stream": True, "stream_options": {"include_usage": True}}, True, True),
         ("openai-chat", {"stream": "yes", "stream_options": None}, False, False),
+        ("openai-responses", {}, False, True),
+        ("openai-responses", {"stream": True}, True, True),
         ("anthropic-messages", {"stream": True}, True, True),
     ],
 )
@@ -40,6 +42,8 @@ def test_an_answer_fits_its_request(name, params, streamed, usage):
         ("openai-chat", {"authorization": "Basic k"}, None),
         ("openai-chat", {"x-api-key": "k"}, None),
         ("openai-chat", {}, None),
+        ("openai-responses", {"authorization": "Bearer k"}, "k"),
+        ("openai-responses", {"x-api-key": "k"}, None),
         ("anthropic-messages", {"x-api-key": "k", "authorization": "Bearer other"}, "k"),
         ("anthropic-messages", {"authorization": "bearer k"}, "k"),
         ("anthropic-messages", {}, None),
@@ -76,6 +80,9 @@ CLAUDE = {"type": "model", "id": "m", "display_name": "m", "created_at": "1970-0
             {"details": {}, "model_info": {}, "capabilities": ["completion", "tools"]},
         ),
         ("openai-chat", "GET", "/", {"status": "ok"}),
+        ("openai-responses", "GET", "/v1/models", {"object": "list", "data": [OPENAI_MODEL]}),
+        ("openai-responses", "GET", "/v1/models/org/model", OPENAI_MODEL),
+        ("openai-responses", "GET", "/", {"status": "ok"}),
         ("anthropic-messages", "GET", "/v1/models/m", CLAUDE),
         ("anthropic-messages", "GET", "/", {"status": "ok"}),
     ],
@@ -95,6 +102,8 @@ def test_lists_of_no_known_model_are_empty():
 def test_tokens_are_counted_honestly():
     body = {"messages": [{"role": "user", "content": "ping"}]}
     check_side("anthropic-messages", "POST", "/v1/messages/count_tokens", {"input_tokens": 9}, body=body)
+    counted = {"object": "response.input_tokens", "input_tokens": 1}
+    check_side("openai-responses", "POST", "/v1/responses/input_tokens", counted, body={"model": "m", "input": "hi"})
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -110,6 +119,9 @@ def test_a_look_at_the_bare_host_gets_no_body(name):
         ("DELETE", "/"),
         ("GET", "/v1/chat/completions"),
         ("POST", "/v1/messages"),
+        ("POST", "/v1/responses"),
+        ("GET", "/v1/responses/input_tokens"),
+        ("GET", "/v1/responses/resp_1"),
         ("GET", "/supermodels"),
         ("GET", "/favicon.ico"),
     ],

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from llm_dialects.anthropic_messages_requests import REDACTED
 from llm_dialects.chunks import Json, ReasoningBlock, Record
-from llm_dialects.requests import Message, Request
+from llm_dialects.requests import Message, OpaquePart, Request
 
 
 def common_prefix(a: Request, b: Request) -> int:
@@ -52,6 +52,8 @@ def _without_signatures(record: Record) -> dict[str, Any]:
     changes: dict[str, Any] = {"extra": _unsigned(record.extra)} if record.extra else {}
     if isinstance(record, ReasoningBlock):
         changes["signature"] = UNSET
+    if isinstance(record, OpaquePart):
+        changes["value"] = _unsigned(record.value)
     for name in record.__struct_fields__:
         value = getattr(record, name)
         if isinstance(value, tuple):
