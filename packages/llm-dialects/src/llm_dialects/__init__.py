@@ -8,7 +8,7 @@ from llm_dialects.chunks import (
     StreamChunk, TextBlock, TextDelta, ToolCallBlock, ToolCallDelta, Usage, UsageChunk, block_from_json,
     chunk_from_json, chunks_from_json, plain, to_json,
 )
-from llm_dialects.dialect import Answer, Dialect, DialectError, StreamDecoder, answer_to, is_streamed
+from llm_dialects.dialect import Answer, Dialect, DialectError, StreamDecoder, answer_to, call_of, is_streamed
 from llm_dialects.dialects import DIALECTS
 from llm_dialects.entries import (
     Chunks, Entry, EntryError, Hang, Say, Throw, entry_from_json, entry_to_json, say_to_chunks, upstream_from_json,
@@ -28,9 +28,9 @@ __all__ = [
     "Json", "Limit", "Loss", "Message", "OpaquePart", "Part", "Pause", "ProviderError", "ReasoningBlock",
     "ReasoningDelta", "Record", "RenderError", "Reply", "Request", "Reset", "Say", "SseDecoder", "SseEvent", "Stall",
     "StreamChunk", "StreamDecoder", "TextBlock", "TextDelta", "Throw", "Tool", "ToolCallBlock", "ToolCallDelta",
-    "ToolResultPart", "Usage", "UsageChunk", "answer_to", "appended", "block_from_json", "chunk_from_json",
+    "ToolResultPart", "Usage", "UsageChunk", "answer_to", "appended", "block_from_json", "call_of", "chunk_from_json",
     "chunks_from_json", "classify", "common_prefix", "encode_event", "entry_from_json", "entry_to_json", "escape",
     "expand", "extends", "failure_in", "fill_from_request", "fold", "honest_usage", "is_streamed", "limits",
-    "map_strings", "plain", "same_header", "same_messages", "say_to_chunks", "status_of", "strip_volatile",
-    "substitute", "to_json", "unescape", "unfold", "upstream_from_json",
+    "map_strings", "plain", "same_header", "same_messages", "say_to_chunks", "status_of",
+    "strip_volatile", "substitute", "to_json", "unescape", "unfold", "upstream_from_json",
 ]

@@ -114,6 +114,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     path_params: Callable[[str, str], dict[str, Json]] = nothing_in_path
     """What path and query of a model call say that other dialects say in the body (``model``, ``stream``). A server
     puts these members before those of the body, so that a parsed body says all that was asked."""
+    call_path: Callable[[Request], str] | None = None
+    """The inverse: path and query of a model call, after the base URL; ``None``: always the first endpoint."""
     stream_type: Callable[[Request], str] = always_events
     """The content type of a streamed answer to a request."""
 
@@ -121,6 +123,14 @@ class Dialect(Struct, frozen=True, kw_only=True):
 def is_streamed(request: Request) -> bool:
     """Return whether the client asked for a stream. (Dialects that say so in the path put it into ``params``.)"""
     return request.params.get("stream") is True
+
+
+def call_of(dialect: Dialect, request: Request) -> tuple[str, dict[str, Json]]:
+    """Return where a client sends ``request`` (path and query) and the body, which does not repeat what they say."""
+    target = dialect.endpoints[0] if dialect.call_path is None else dialect.call_path(request)
+    path, _, query = target.partition("?")
+    said = dialect.path_params(path, query)
+    return target, {key: value for key, value in dialect.render_request(request).items() if key not in said}
 
 
 def answer_to(dialect: Dialect, request: Request, *, token: str, created: int, usage: Usage | None = None) -> Answer:

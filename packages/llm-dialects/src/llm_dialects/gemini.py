@@ -14,6 +14,7 @@ from llm_dialects.gemini_calls import CallIds
 from llm_dialects.gemini_decoder import BLOCKED, FINISH_BACK, GeminiDecoder, decode_message
 from llm_dialects.gemini_requests import (
     SIGNATURE,
+    call_path,
     parse_request,
     path_params,
     render_call,
@@ -189,6 +190,7 @@ GEMINI = Dialect(
     side_reply=gemini_side_reply,
     api_key=api_key,
     path_params=path_params,
+    call_path=call_path,
     stream_type=stream_type,
 )
 

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import assert_never
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote, urlencode
 
 from msgspec import UNSET
 
 from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
-from llm_dialects.dialect import DialectError
+from llm_dialects.dialect import DialectError, is_streamed
 from llm_dialects.gemini_calls import CallIds
 from llm_dialects.gemini_results import read_response, render_response
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
@@ -33,6 +33,15 @@ def path_params(path: str, query: str) -> dict[str, Json]:
         return model
     alt = parse_qs(query).get("alt", [])[-1:]
     return model | {"stream": True} | ({"alt": alt[0]} if alt else {})
+
+
+def call_path(request: Request) -> str:
+    """Return the path and query that say what ``path_params`` reads of them."""
+    model = quote(str(request.params.get("model", "")), safe="")
+    if not is_streamed(request):
+        return f"/v1beta/models/{model}:generateContent"
+    query = urlencode({"alt": request.params["alt"]}) if "alt" in request.params else ""
+    return f"/v1beta/models/{model}:streamGenerateContent" + (f"?{query}" if query else "")
 
 
 def parse_request(body: Json) -> Request:
