@@ -21,6 +21,8 @@ ENDPOINTS = [
     ("/v1/messages", "anthropic-messages", ""),
     ("/gateway/v1/messages", "anthropic-messages", "/gateway"),
     ("/messages", "anthropic-messages", ""),
+    ("/v1beta/models/m:generateContent", "gemini", "/v1beta/models/m"),
+    ("/seg/v1beta/models/m:streamGenerateContent", "gemini", "/seg/v1beta/models/m"),
 ]
 
 
@@ -42,7 +44,10 @@ LIKELY = [
     ("/x", (), "openai-chat"),
     ("/x", (("anthropic-version", "2023-06-01"),), "anthropic-messages"),
     ("/x", (("x-api-key", "k"),), "anthropic-messages"),
-    ("/x", (("x-goog-api-key", "k"),), "openai-chat"),
+    ("/x", (("x-goog-api-key", "k"),), "gemini"),
+    ("/x?pageSize=5&key=k", (), "gemini"),
+    ("/x?key=k", (("x-api-key", "k"),), "anthropic-messages"),
+    ("/x?keys=k", (), "openai-chat"),
     ("/chat/completions", (("x-api-key", "k"),), "openai-chat"),
 ]
 
@@ -65,6 +70,8 @@ def check(raw, kind, dialect, status=None, api_key=None):
 
 KEY = (("x-api-key", "k"),)
 BEARER = (("authorization", "Bearer k"),)
+GOOGLE = (("x-goog-api-key", "k"),)
+COUNT = "/v1beta/models/m:countTokens"
 
 ADMISSIONS = [
     (request("/v1/messages"), Call, "anthropic-messages", None),
@@ -74,6 +81,10 @@ ADMISSIONS = [
     (request("/api/show", headers=KEY), Side, "openai-chat", None),
     (request("/v1/messages/count_tokens"), Side, "anthropic-messages", None),
     (request("/v1/messages/count_tokens", body=b"\xff"), Side, "anthropic-messages", None),
+    (request("/v1beta/models", "GET", headers=GOOGLE), Side, "gemini", None),
+    (request("/v1beta/models?key=k", "GET"), Side, "gemini", None),
+    (request(COUNT), Side, "gemini", None),
+    (request("/v1beta/models/m:generateContent", "GET"), Rejected, "gemini", 405),
     (request("/v1/messages", "PUT"), Rejected, "anthropic-messages", 405),
     (request("/v1/complete", headers=KEY), Rejected, "anthropic-messages", 404),
     (request("/v1/messages", body=b"[]"), Rejected, "anthropic-messages", 400),
@@ -91,3 +102,16 @@ def test_admissions(raw, kind, dialect, status):
 )
 def test_keys(headers, kind, status):
     check(request("/v1/messages", headers=headers), kind, "anthropic-messages", status, api_key="k")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("/v1beta/models/g:generateContent", {"model": "g", "x": 1}),
+        ("/v1beta/models/g:streamGenerateContent?alt=sse", {"model": "g", "stream": True, "alt": "sse", "x": 1}),
+    ],
+)
+def test_what_the_path_says_is_said_in_the_json_and_wins(target, said):
+    admission = admit(request(target, body=b'{"x": 1, "model": "other"}'), DIALECTS, None)
+    assert admission.json == said
+    assert next(iter(admission.json)) == "model"

@@ -42,7 +42,10 @@ def test_every_table_is_read() -> None:
             HEAD + '[model]\ndialect = "openai-chatt"\n',
             "agent.toml:3: unknown dialect 'openai-chatt'; the nearest known one",
         ),
-        (HEAD + '[model]\ndialect = "zzz"\n', "mend: one of: anthropic-messages, openai-chat"),
+        (
+            HEAD + '[model]\ndialect = "zzz"\n',
+            "mend: one of: anthropic-messages, gemini, openai-chat, openai-responses",
+        ),
         (HEAD + '[persistence]\nstate = []\nformat = "session-snapshot"\n', "agent.toml:4: format says that the agent"),
         (HEAD + '[persistence]\nformat = "sqlite"\n', "agent.toml:3: session logs of format 'sqlite' are not read yet"),
         (HEAD + '[persistence]\nformat = "zstd"\n', "'zstd' are not read yet\nmend: leave format and log out"),

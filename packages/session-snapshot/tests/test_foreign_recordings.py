@@ -14,6 +14,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from google import genai
 from llm_dialects import (
     DIALECTS,
     Chunks,
@@ -173,6 +174,63 @@ def test_the_anthropic_sdk_gets_the_blocks_as_they_were_recorded(recorded: Path,
             assert said == [our_content(block) for block in fold(chunks).blocks]
 
 
+def responses_deltas(events: Iterator[Any]) -> list[tuple[str, str]]:
+    """What the SDK gives out of a stream of OpenAI responses, piece by piece."""
+    found = [(RESPONSES_DELTAS[event.type], event.delta) for event in events if event.type in RESPONSES_DELTAS]
+    return [(kind, piece) for kind, piece in found if piece]
+
+
+RESPONSES_DELTAS = {
+    "response.reasoning_text.delta": "ReasoningDelta",
+    "response.reasoning_summary_text.delta": "ReasoningDelta",
+    "response.output_text.delta": "TextDelta",
+    "response.function_call_arguments.delta": "ToolCallDelta",
+}
+
+
+def test_the_openai_sdk_gets_every_piece_as_it_was_recorded_from_responses_too(recorded: Path, tmp_path: Path) -> None:
+    recording = load_scenario_recording(recorded)
+
+    with (
+        serve_in_thread(player_of(recording, tmp_path)) as server,
+        openai.OpenAI(base_url=server.base_url("openai-responses"), api_key="x", max_retries=0) as client,
+    ):
+        for chunks in answers(recording):
+            with client.responses.create(model="m", input="go", stream=True) as stream:
+                # Items are told one after another: only pieces of calls that were told by turns move.
+                assert sorted(responses_deltas(iter(stream))) == sorted(pair for pair in deltas(chunks) if pair[1])
+
+
+def gemini_parts(events: Iterator[Any]) -> list[tuple[str, Any]]:
+    """What Google's SDK gives out of a stream: pieces of text, and calls whole."""
+    parts = [part for event in events for part in event.candidates[0].content.parts]
+    return [
+        ("ToolCall", (part.function_call.name, part.function_call.args))
+        if part.function_call
+        else ("ReasoningDelta" if part.thought else "TextDelta", part.text)
+        for part in parts
+    ]
+
+
+def gemini_expected(chunks: tuple[StreamChunk, ...]) -> list[tuple[str, Any]]:
+    """The same of ours."""
+    calls = [block for block in fold(chunks).blocks if isinstance(block, ToolCallBlock)]
+    texts = [pair for pair in deltas(chunks) if pair[0] != "ToolCallDelta" and pair[1]]
+    return texts + [("ToolCall", (call.name, json.loads(call.arguments))) for call in calls]
+
+
+def test_the_google_sdk_gets_every_piece_as_it_was_recorded(recorded: Path, tmp_path: Path) -> None:
+    recording = load_scenario_recording(recorded)
+
+    with (
+        serve_in_thread(player_of(recording, tmp_path)) as server,
+        genai.Client(api_key="x", http_options={"base_url": server.base_url("gemini")}) as client,
+    ):
+        for chunks in answers(recording):
+            stream = client.models.generate_content_stream(model="m", contents="go")
+            assert gemini_parts(iter(stream)) == gemini_expected(chunks)
+
+
 def sdk_content(block: Any) -> Any:
     """What an SDK's block holds."""
     return getattr(block, {"text": "text", "thinking": "thinking", "tool_use": "input"}[block.type])
@@ -188,4 +246,4 @@ def our_content(block: Any) -> tuple[str, Any]:
 
 
 def test_the_dialects_of_this_file_are_all_there_are() -> None:
-    assert set(DIALECTS) == {"openai-chat", "anthropic-messages"}
+    assert set(DIALECTS) == {"openai-chat", "openai-responses", "anthropic-messages", "gemini"}

@@ -1,6 +1,7 @@
 """What a request is: a model call for the responder, a side request or a mistake answered here. Pure."""
 
 from collections.abc import Mapping
+from urllib.parse import parse_qs
 
 from llm_dialects import Dialect, Json, ProviderError, Reply
 from msgspec import Struct
@@ -87,12 +88,15 @@ def admit_refused(refused: Refused, dialects: Mapping[str, Dialect]) -> Rejected
 
 
 def likely_dialect(raw: RawRequest, dialects: Mapping[str, Dialect]) -> Dialect:
-    """Return the dialect a client speaks: told by the endpoint it called, by its headers, else the first one."""
-    endpoint = find_endpoint(split_target(raw.target)[0], dialects)
+    """Return the dialect a client speaks: told by the endpoint, by its headers, by the query, else the first one."""
+    path, query = split_target(raw.target)
+    endpoint = find_endpoint(path, dialects)
     if endpoint is not None:
         return endpoint[0]
-    for name, told in HEADER_TELLS.items():
-        if told in dialects and header(raw.headers, name) is not None:
+    in_headers = [told for name, told in HEADER_TELLS.items() if header(raw.headers, name) is not None]
+    in_query = [told for name, told in QUERY_TELLS.items() if name in parse_qs(query)]
+    for told in (*in_headers, *in_query):
+        if told in dialects:
             return dialects[told]
     return next(iter(dialects.values()))
 
@@ -150,3 +154,6 @@ HEADER_TELLS = {
     "x-api-key": "anthropic-messages",
     "x-goog-api-key": "gemini",
 }
+
+# The same of members of the query.
+QUERY_TELLS = {"key": "gemini"}

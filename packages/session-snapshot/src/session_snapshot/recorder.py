@@ -5,6 +5,7 @@ Only this module holds the real key; the agent has a dummy. What a call was is k
 (``throw``) or a silence the agent gave up on (``hang``).
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 
 import httpx
@@ -31,8 +32,15 @@ KEPT = ("content-type", "retry-after", "request-id", "x-request-id")
 
 KEY_HEADERS: dict[str, Callable[[str], dict[str, str]]] = {
     "openai-chat": lambda key: {"authorization": f"Bearer {key}"},
+    "openai-responses": lambda key: {"authorization": f"Bearer {key}"},
     "anthropic-messages": lambda key: {"x-api-key": key},
+    "gemini": lambda key: {"x-goog-api-key": key},
 }
+
+KEY_MEMBERS: dict[str, str] = {"gemini": "key"}
+"""The member of the query that may hold the key; it is left out, and the header holds the real one."""
+
+VERSIONED = re.compile(r"/v\d\w*/.*")
 
 
 class RecordModel:
@@ -72,7 +80,7 @@ class RecordModel:
         self, dialect: Dialect, http: HttpRequest, request: Request, taken: list[StreamChunk]
     ) -> AsyncIterator[tuple[Action, Entry]]:
         """Yield each action together with what the call is so far (a call the agent gives up on is a hang)."""
-        url = self.upstream + http.path[len(http.prefix) :] + (f"?{http.query}" if http.query else "")
+        url = self.upstream + below_base(dialect, http)
         try:
             async with self.client.stream("POST", url, content=http.body, headers=self.headers(http)) as response:
                 if response.status_code >= 400:
@@ -93,6 +101,18 @@ class RecordModel:
         """The request's headers with the real key in place of the dummy."""
         headers = {name: value for name, value in http.headers if name not in DROPPED}
         return headers | {"accept-encoding": "identity"} | KEY_HEADERS[http.dialect](self.key)
+
+
+def below_base(dialect: Dialect, http: HttpRequest) -> str:
+    """What follows the provider's base URL: the endpoint, or all from the API's version on where the path names the
+    model; and the query without the dummy key."""
+    path = http.path[len(http.prefix) :]
+    if dialect.path_params(http.path, http.query):
+        versioned = VERSIONED.search(http.path)
+        path = versioned[0] if versioned else http.path
+    members = [pair for pair in http.query.split("&") if pair.partition("=")[0] != KEY_MEMBERS.get(dialect.name)]
+    query = "&".join(members)
+    return f"{path}?{query}" if query else path
 
 
 async def through(
