@@ -21,7 +21,10 @@ def parse_request(body: Json) -> Request:
         DialectError: naming the JSON path.
     """
     body = as_object(body, "$")
-    messages = [_message(item, path) for item, path in objects(body.get("messages"), "$.messages")]
+    messages = [
+        _plain(item) or _message(as_object(item, f"$.messages[{at}]"), f"$.messages[{at}]")
+        for at, item in enumerate(as_list(body.get("messages"), "$.messages"))
+    ]
     leading = next((at for at, message in enumerate(messages) if not _is_header(message)), len(messages))
     return Request(
         system=tuple(part.text for m in messages[:leading] for part in m.content if isinstance(part, TextBlock)),
@@ -47,6 +50,18 @@ def _is_header(message: Message) -> bool:
     developer = message.extra in ({}, {"role": "developer"})
     plain = all(isinstance(part, TextBlock) and not part.extra for part in message.content)
     return message.role == "system" and developer and plain and bool(message.content)
+
+
+def _plain(value: Json) -> Message | None:
+    """Return a message that is a role and a text, None where it is more: most are, and this reads them in half the
+    time.
+    """
+    if type(value) is not dict or len(value) != 2:
+        return None
+    role, text = value.get("role"), value.get("content")
+    if role not in PLAIN_ROLES or type(text) is not str:
+        return None
+    return Message(role=role, content=(TextBlock(text=text),))
 
 
 def _message(value: dict[str, Json], path: str) -> Message:
@@ -211,6 +226,7 @@ def _render_tool(tool: Tool) -> dict[str, Json]:
     return {"type": "function", "function": {"name": tool.name} | description | schema | tool.extra}
 
 
+PLAIN_ROLES = ("user", "assistant", "system")
 REASONING_NAMES = ("reasoning_content", "reasoning")
 CALL_NAMES = ("name", "arguments")
 DATA_URL = re.compile(r"data:(?P<type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)

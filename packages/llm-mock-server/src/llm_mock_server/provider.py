@@ -16,6 +16,7 @@ from llm_dialects import (
     Say,
     StreamChunk,
     Usage,
+    answer_to,
     honest_usage,
     say_to_chunks,
 )
@@ -25,9 +26,8 @@ from llm_mock_server.answer import entry_reply, failure_reply
 from llm_mock_server.behaviours import RANDOM, behave
 from llm_mock_server.conditions import Asked, failures, holds
 from llm_mock_server.cursors import Cursor, Keys
-from llm_mock_server.options import Options
 from llm_mock_server.script import Act, Named, Script, script_from_json
-from llm_mock_server.situation import Situation, accepts_gzip, target_of
+from llm_mock_server.situation import Situation, accepts_gzip, target_of, usage_of
 
 CREATED = 1_767_225_600
 """When every scripted answer was made, in Unix seconds: the same script says the same bytes (2026-01-01)."""
@@ -160,20 +160,19 @@ class ScriptedProvider:
             label = cursor.dice.throw()
             act = Named(label, act.options)
         asked.http.note(label, cursor.key or None)
-        situation = self._situation(act, dialect, asked, cursor)
         if isinstance(act, Named):
-            return behave(act.name, situation)
+            return behave(act.name, self._situation(act, dialect, asked, cursor))
         entry = Chunks(chunks=say_to_chunks(act, cursor.new_id)) if isinstance(act, Say) else act
-        return entry_reply(
-            dialect, asked.request, entry, situation.answer(entry.chunks), lambda: self._fallen_silent(entry)
-        )
+        usage = usage_of(entry.chunks, lambda chunks: self._usage(asked.http.json, chunks))
+        answer = answer_to(dialect, asked.request, token=token_of(cursor), created=CREATED, usage=usage)
+        return entry_reply(dialect, asked.request, entry, answer, lambda: self._fallen_silent(entry))
 
-    def _situation(self, act: Act, dialect: Dialect, asked: Asked, cursor: Cursor) -> Situation:
+    def _situation(self, act: Named, dialect: Dialect, asked: Asked, cursor: Cursor) -> Situation:
         return Situation(
             dialect=dialect,
             request=asked.request,
-            options=act.options if isinstance(act, Named) else Options(),
-            token=f"mock{cursor.mark}{cursor.answers}",
+            options=act.options,
+            token=token_of(cursor),
             created=CREATED,
             count=lambda chunks: self._usage(asked.http.json, chunks),
             new_id=cursor.new_acted_id,
@@ -202,6 +201,11 @@ class ScriptedProvider:
             return ""
         entry, why = min(left, key=lambda pair: len(pair[1]))
         return f"; the nearest that is left, {entry.where} ({entry.label}), is for other calls: {'; '.join(why)}"
+
+
+def token_of(cursor: Cursor) -> str:
+    """Return what makes the ids of the answer that a cursor gives now."""
+    return f"mock{cursor.mark}{cursor.answers}"
 
 
 def described(asked: Asked) -> str:

@@ -1,6 +1,7 @@
 """What a behaviour has to go by: the call it answers, and what it is to say. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 from llm_dialects import (
@@ -11,8 +12,8 @@ from llm_dialects import (
     Say,
     StreamChunk,
     Usage,
-    UsageChunk,
     answer_to,
+    fold,
     is_streamed,
     say_to_chunks,
 )
@@ -51,8 +52,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     def answer(self, chunks: Sequence[StreamChunk]) -> Answer:
         """Return what goes with ``chunks``; usage is counted where they hold none."""
-        counted = any(isinstance(chunk, UsageChunk) for chunk in chunks)
-        usage = None if counted else self.count(chunks)
+        usage = usage_of(chunks, self.count)
         return answer_to(self.dialect, self.request, token=self.token, created=self.created, usage=usage)
 
     def said(self, say: Say) -> tuple[StreamChunk, ...]:
@@ -61,7 +61,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     def text(self, said: str) -> tuple[StreamChunk, ...]:
         """Return the chunks of an answer that says ``said``."""
-        return self.said(Say(text=said))
+        return text_chunks(said, self.options.chunk_size)
 
     def calls(self) -> tuple[SaidCall, ...]:
         """Return the tool calls the options want."""
@@ -86,9 +86,25 @@ class Behaviour(Struct, frozen=True, kw_only=True):
     differs: Mapping[str, str] = {}
 
 
+@lru_cache(maxsize=64)
+def text_chunks(said: str, size: int) -> tuple[StreamChunk, ...]:
+    """Return the chunks of an answer that says ``said`` in pieces of ``size``: for the same text the same ones."""
+    return say_to_chunks(Say(text=said, chunk_size=size), str)
+
+
+def usage_of(chunks: Sequence[StreamChunk], count: Callable[[Sequence[StreamChunk]], Usage]) -> Usage | None:
+    """Return the honest usage of ``chunks``, None where they hold their own."""
+    return count(chunks) if fold(chunks).usage is None else None
+
+
 def accepts_gzip(headers: Iterable[tuple[str, str]]) -> bool:
     """Return whether ``accept-encoding`` in ``headers`` (names in lower case) lets ``gzip`` in; silence does not."""
-    told = [item.split(";") for name, value in headers if name == "accept-encoding" for item in value.split(",")]
+    return _lets_gzip_in(",".join([value for name, value in headers if name == "accept-encoding"]))
+
+
+@lru_cache(maxsize=64)
+def _lets_gzip_in(codings: str) -> bool:
+    told = [item.split(";") for item in codings.split(",")]
     shares = {coding.strip().lower(): _share("".join(rest)) for coding, *rest in told}
     return shares.get("gzip", shares.get("*", 0.0)) > 0
 
