@@ -101,15 +101,14 @@ class OutputItem:
 class ReasoningItem(OutputItem):
     """Thinking: its summary comes in parts, which chunks tell by a piece that is nothing but their break."""
 
+    def __init__(self, at: int, block: Indexed, answer: Answer) -> None:
+        super().__init__(at, block, answer)
+        self.parts: list[list[str]] = []  # each in pieces
+
     @property
     def type(self) -> str:
         """The item's type."""
         return "reasoning"
-
-    @property
-    def parts(self) -> list[str]:
-        """The parts of the summary as far as they are told."""
-        return _paragraphs(self.told)
 
     def opening(self) -> Iterator[Event]:
         """Yield nothing: a part begins with its first delta."""
@@ -117,24 +116,25 @@ class ReasoningItem(OutputItem):
 
     def more(self, text: str) -> Iterator[Event]:
         """Yield the delta that tells ``text``, or the end of one part and the beginning of the next."""
-        if not self.told:
-            yield self.event("reasoning_summary_part.added", summary_index=0, part=_summary_part(""))
+        if not self.parts:
+            yield from self.part()
         if text == PARAGRAPH:
-            yield from self.closing(always=True)
-        self.told.append(text)
-        at = len(self.parts) - 1
-        if text == PARAGRAPH:
-            yield self.event("reasoning_summary_part.added", summary_index=at, part=_summary_part(""))
+            yield from self.closing()
+            yield from self.part()
         else:
-            yield self.event("reasoning_summary_text.delta", summary_index=at, delta=text)
+            self.parts[-1].append(text)
+            yield self.event("reasoning_summary_text.delta", summary_index=len(self.parts) - 1, delta=text)
 
-    def closing(self, *, always: bool = False) -> Iterator[Event]:
-        """Yield the end of the part that is being told, if one is (``always``: even one that says nothing yet)."""
-        parts = self.parts or ([""] if always else [])
-        if parts:
-            at, text = len(parts) - 1, parts[-1]
-            yield self.event("reasoning_summary_text.done", summary_index=at, text=text)
-            yield self.event("reasoning_summary_part.done", summary_index=at, part=_summary_part(text))
+    def part(self) -> Iterator[Event]:
+        """Yield the beginning of a part."""
+        self.parts.append([])
+        yield self.event("reasoning_summary_part.added", summary_index=len(self.parts) - 1, part=_summary_part([]))
+
+    def closing(self) -> Iterator[Event]:
+        """Yield the end of the part that is being told, if one is."""
+        for at, pieces in list(enumerate(self.parts))[-1:]:
+            yield self.event("reasoning_summary_text.done", summary_index=at, text="".join(pieces))
+            yield self.event("reasoning_summary_part.done", summary_index=at, part=_summary_part(pieces))
 
     def value(self) -> dict[str, Json]:
         """Return the item itself; what its thinking is signed with comes at its end."""
@@ -192,19 +192,8 @@ def _text_part(text: str) -> dict[str, Json]:
     return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
 
-def _summary_part(text: str) -> dict[str, Json]:
-    return {"type": "summary_text", "text": text}
-
-
-def _paragraphs(pieces: Sequence[str]) -> list[str]:
-    """Return the parts that ``pieces`` add up to."""
-    parts = [""] if pieces else []
-    for piece in pieces:
-        if piece == PARAGRAPH:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return parts
+def _summary_part(pieces: Sequence[str]) -> dict[str, Json]:
+    return {"type": "summary_text", "text": "".join(pieces)}
 
 
 # type of item -> what its id begins with
