@@ -1,12 +1,20 @@
 """Clients that say exactly what a test wants said, and a transport that writes down what is written to it."""
 
 import asyncio
+import gzip
 import json
 import socket
 from collections.abc import Callable, Iterator
+from itertools import count
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
+from llm_dialects import DIALECTS, Action, Body, Head, Request, StreamChunk, TextDelta, Usage
+from llm_dialects.entries import SaidCall
+from llm_mock_server.behaviours import behave
+from llm_mock_server.options import Options
+from llm_mock_server.situation import Situation
 
 
 class RawClient:
@@ -143,3 +151,106 @@ def transport() -> Iterator[WrittenTransport]:
     made = WrittenTransport()
     yield made
     made.get_extra_info("socket").close()
+
+
+class Call(msgspec.Struct):
+    """A model call for behaviours to answer; its usage is always 3 and 4, its token 7."""
+
+    dialect: str
+    streamed: bool
+    framing: dict
+    options: Options = Options(
+        partial_text="to be cut",
+        success_text="said and done",
+        reasoning_text="thought",
+        chunk_size=5,
+        chunk_delay_ms=0,
+        disconnect_delay_ms=0,
+        headers_delay_ms=0,
+        tool_calls=(
+            SaidCall(name="a", arguments='{"x": 1}', id="call_a"),
+            SaidCall(name="b", arguments='{"y": 2}', id="call_b"),
+        ),
+        huge_bytes=1000,
+    )
+
+    @property
+    def request(self) -> Request:
+        """What the client asked."""
+        params = {"model": "m", "stream": self.streamed} | self.framing
+        return Request(system=(), tools=(), messages=(), params=params)
+
+    def acts(self, name: str, options: Options | None = None, **members: object) -> list[Action]:
+        """Return the actions of the behaviour ``name``."""
+        ids = count(1)
+        situation = Situation(
+            dialect=DIALECTS[self.dialect],
+            request=self.request,
+            options=options or self.options,
+            token="7",
+            created=1_767_225_600,
+            count=lambda chunks: Usage(input_tokens=3, output_tokens=4),
+            new_id=lambda: f"call_{next(ids)}",
+            **members,
+        )
+        return list(behave(name, situation))
+
+    def body(self, actions: list[Action]) -> bytes:
+        """Return the body that ``actions`` make."""
+        return b"".join(action.data for action in actions if isinstance(action, Body))
+
+    def headers(self, actions: list[Action]) -> dict[str, str]:
+        """Return the headers that ``actions`` say."""
+        return next((dict(action.headers) for action in actions if isinstance(action, Head)), {})
+
+    def decoded(self, actions: list[Action], size: int = 0) -> tuple[StreamChunk, ...]:
+        """Return the chunks a client reads, at once or in pieces of ``size`` bytes."""
+        body = self.body(actions)
+        if self.headers(actions).get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        if not self.streamed:
+            return DIALECTS[self.dialect].decode_message(body)
+        decoder, chunks = DIALECTS[self.dialect].decoder(), []
+        step = size or len(body) or 1
+        for at in range(0, len(body), step):
+            chunks += decoder.feed(body[at : at + step])
+        return (*chunks, *decoder.close())
+
+    def text(self, actions: list[Action]) -> str:
+        """Return the text a client reads, as it comes."""
+        return "".join(chunk.text for chunk in self.decoded(actions) if isinstance(chunk, TextDelta))
+
+
+# dialect -> what else a call may ask that changes how its stream is framed
+FRAMINGS = {"gemini": [{"alt": "sse"}, {}]}
+STREAMS = [Call(name, True, framing) for name in DIALECTS for framing in FRAMINGS.get(name, [{}])]
+WHOLES = [Call(name, False, {}) for name in DIALECTS]
+
+
+def called(call: Call) -> str:
+    """Return the name of a call among tests."""
+    return f"{call.dialect}{'-array' if call in STREAMS and call.dialect in FRAMINGS and not call.framing else ''}"
+
+
+@pytest.fixture
+def a_call() -> type[Call]:
+    """Make a call in one dialect."""
+    return Call
+
+
+@pytest.fixture(params=STREAMS, ids=called)
+def stream(request: pytest.FixtureRequest) -> Call:
+    """A streamed call in each dialect."""
+    return request.param
+
+
+@pytest.fixture(params=WHOLES, ids=called)
+def whole(request: pytest.FixtureRequest) -> Call:
+    """A call in each dialect that is not streamed."""
+    return request.param
+
+
+@pytest.fixture(params=STREAMS + WHOLES, ids=lambda call: f"{called(call)}-{'stream' if call.streamed else 'whole'}")
+def call(request: pytest.FixtureRequest) -> Call:
+    """A call in each dialect, streamed and not."""
+    return request.param
