@@ -99,6 +99,12 @@ def test_a_wrong_script_changes_nothing(script, words):
         assert told(call(server)) == "one"
 
 
+def test_the_mend_of_a_wrong_word_is_the_mend():
+    with serve_script() as server:
+        error = ask(server, "PUT", "/script", {"entries": ["sucess"]})[1]["error"]
+    assert (error["mend"], "mend" in error["message"]) == ("write 'success'", False)
+
+
 def test_values_are_put_live():
     with serve_script(say("{{name}}"), say("{{name}}")) as server:
         assert "MOCK_PLACEHOLDER_UNFILLED" in json.dumps(call(server))

@@ -151,6 +151,12 @@ def nearest_of(word: str, known: list[str]) -> str:
     return next(iter(difflib.get_close_matches(word[:200], known, 1)), "")
 
 
+def unmeant(code: str, error: Exception, mend: str) -> ControlError:
+    """Return what is said of something that cannot be meant; its own mend goes before ``mend``."""
+    message, _, own = str(error).partition("\nmend: ")
+    return ControlError(400, code, message or type(error).__name__, own or mend)
+
+
 def told(value: Json, status: int = 200, headers: Headers = ()) -> Reply:
     """Return an answer of JSON."""
     return whole(status, encode_json(value), headers)
@@ -179,8 +185,7 @@ async def put_script(ask: Ask) -> Reply:
     try:
         script = script_from_json(value, "script")
     except (EntryError, RecursionError) as error:
-        mend = "correct the script; nothing has been changed"
-        raise ControlError(400, "BAD_SCRIPT", str(error) or "nested too deeply", mend) from None
+        raise unmeant("BAD_SCRIPT", error, "correct the script; nothing has been changed") from None
     if script.refuse_first and ask.server.listening.is_set():
         raise ControlError(
             409,
@@ -198,7 +203,7 @@ async def put_values(ask: Ask) -> Reply:
     try:
         values = values_from_json(value, "values")
     except EntryError as error:
-        raise ControlError(400, "BAD_VALUES", str(error), 'send {"name": "value"}') from None
+        raise unmeant("BAD_VALUES", error, 'send {"name": "value"}') from None
     provider.values.clear()
     provider.values.update(values)
     return told({"values": values})
