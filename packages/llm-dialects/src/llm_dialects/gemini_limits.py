@@ -8,7 +8,7 @@ from msgspec import UNSET
 from llm_dialects.chunks import StreamChunk, ToolCallBlock
 from llm_dialects.fold import fold, indexed, is_empty
 from llm_dialects.gemini_requests import signature_of
-from llm_dialects.wire import read_object
+from llm_dialects.wire import compact, read_object
 
 Chunks = Sequence[StreamChunk]
 
@@ -21,8 +21,13 @@ def merged(chunks: Chunks) -> bool:
 
 def malformed_arguments(chunks: Chunks) -> bool:
     """Say whether the arguments of a call are something else than a JSON object."""
-    texts = [block.arguments for block in fold(chunks).blocks if isinstance(block, ToolCallBlock)]
-    return any(text and read_object(text) is None for text in texts)
+    return any(read_object(text) is None for text in _arguments(chunks))
+
+
+def spaced_arguments(chunks: Chunks) -> bool:
+    """Say whether the arguments of a call are not written as ``compact`` writes them."""
+    read = ((text, read_object(text)) for text in _arguments(chunks))
+    return any(value is not None and compact(value) != text for text, value in read)
 
 
 def begun_call(chunks: Chunks) -> bool:
@@ -61,3 +66,9 @@ def silent_end(chunks: Chunks) -> bool:
 def _finished(chunks: Chunks) -> bool:
     finish = fold(chunks).finish
     return finish is not None and finish.kind != "error"
+
+
+def _arguments(chunks: Chunks) -> list[str]:
+    """Return the arguments of the calls that have some."""
+    calls = (block for block in fold(chunks).blocks if isinstance(block, ToolCallBlock))
+    return [call.arguments for call in calls if call.arguments]

@@ -45,6 +45,7 @@ from llm_dialects.gemini_limits import (
     malformed_arguments,
     merged,
     silent_end,
+    spaced_arguments,
     unsaid_counts,
 )
 from llm_dialects.gemini_requests import SIGNATURE
@@ -395,7 +396,7 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
         Limit("an empty signature", Loss.MEANING, _empty_signature),
         Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, gemini_error)),
         Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, GEMINI_FINISH_BACK)),
-        Limit("how the arguments of a tool call are spaced", Loss.SPACING, _rewritten_arguments),
+        Limit("how the arguments of a tool call are spaced", Loss.SPACING, spaced_arguments),
         Limit("the arguments of a tool call in pieces, or no piece", Loss.CUT, cut_arguments),
         Limit("a block of nothing", Loss.CUT, hollow),
         Limit("an empty delta", Loss.CUT, _empty_delta),
