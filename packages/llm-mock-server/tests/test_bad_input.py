@@ -1,7 +1,9 @@
 """Whatever a client sends: a clear error, and the next client is served. On real sockets."""
 
+import contextlib
 import dataclasses
 import json
+import random
 import socket
 
 import msgspec
@@ -102,6 +104,24 @@ def test_a_path_is_answered_whatever_it_is(server, dial, path):
         client.send(f"{method} {path} HTTP/1.1\r\ncontent-length: 0\r\n\r\n".encode("latin-1"))
         assert 200 <= int(client.read_whole()[0].split()[1]) < 500
     assert server.failures == ()
+
+
+def test_noise_in_requests_is_answered_or_dropped_and_never_a_traceback(server, dial, post, caplog):
+    """Bytes changed, taken out and put in at random places, the same ones every time."""
+    chance = random.Random(3)
+    for _ in range(400):
+        said = bytearray(post(path=chance.choice([*PATHS.values(), "/v1/models"])))
+        for _ in range(chance.randrange(1, 6)):
+            at = chance.randrange(len(said))
+            said[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        client = dial(server.url)
+        client.send(bytes(said))
+        client.socket.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError):
+            while client.socket.recv(65536):
+                pass
+    server.wait(lambda: all(captured.outcome for captured in server.requests))
+    assert (server.failures, server.in_flight, caplog.records) == ((), 0, [])
 
 
 def test_a_dialect_that_stumbles_is_a_500_and_not_the_end(dial, post):

@@ -85,6 +85,12 @@ def test_failures_that_come_with_every_request_do_not_fill_the_memory():
     for _ in range(MAX_FAILURES + 10):
         opened(journal)
     assert len(journal.failures) == MAX_FAILURES
+    late = opened(journal)
+    try:
+        raise ValueError("late")
+    except ValueError as error:
+        journal.fail(error, late)
+    assert (late.error_text, late.error.__traceback__) == ("ValueError: late", None)
 
 
 @pytest.mark.parametrize(

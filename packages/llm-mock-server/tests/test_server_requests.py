@@ -100,6 +100,7 @@ def test_a_body_the_dialect_cannot_read_is_the_clients_mistake(dial, post):
         server.wait(lambda: outcomes(server) == ["completed"])
         (captured,) = server.requests
         assert (captured.kind, captured.call) == ("rejected", None)
+        assert (captured.error_text, captured.error.__traceback__) == ("DialectError: messages: missing", None)
         assert (server.failures, server.in_flight) == ((), 0)
 
 

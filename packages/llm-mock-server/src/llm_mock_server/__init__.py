@@ -6,6 +6,7 @@ from llm_mock_server.behaviours import BEHAVIOURS, NAMES, behave
 from llm_mock_server.dice import Dice
 from llm_mock_server.exchange import ResponderResult
 from llm_mock_server.journal import CapturedRequest, Kind, Outcome
+from llm_mock_server.listener import RemoteWarning
 from llm_mock_server.options import Options, options_from_json
 from llm_mock_server.provider import ScriptedProvider
 from llm_mock_server.script import Script, read_script, read_upstream, script_from_json
@@ -15,8 +16,9 @@ from llm_mock_server.threaded import ThreadedServer, serve_in_thread
 
 # fmt: off
 __all__ = [
-    "BEHAVIOURS", "EVENT_STREAM", "MAX_BODY", "NAMES", "Behaviour", "CapturedRequest", "Dice", "HttpRequest", "Kind",
-    "MockServer", "Options", "Outcome", "Responder", "ResponderResult", "Script", "ScriptedProvider", "Situation",
-    "ThreadedServer", "behave", "entry_reply", "failure_reply", "options_from_json", "read_script", "read_upstream",
-    "script_from_json", "serve", "serve_in_thread", "stream_head", "whole",
+    "BEHAVIOURS", "EVENT_STREAM", "MAX_BODY", "NAMES", "Behaviour", "CapturedRequest", "Dice", "HttpRequest",
+    "Kind", "MockServer", "Options", "Outcome", "RemoteWarning", "Responder", "ResponderResult", "Script",
+    "ScriptedProvider", "Situation", "ThreadedServer", "behave", "entry_reply", "failure_reply",
+    "options_from_json", "read_script", "read_upstream", "script_from_json", "serve", "serve_in_thread",
+    "stream_head", "whole",
 ]

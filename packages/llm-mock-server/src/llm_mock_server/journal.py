@@ -182,6 +182,8 @@ class Journal:
         """Keep an exception that is nobody's on the wire: a responder's or an observer's."""
         if len(self.failures) < MAX_FAILURES:
             self.failures.append(error)
+        else:
+            error.__traceback__ = None  # its frames hold the request
         if captured is not None:
             captured.error = error
 

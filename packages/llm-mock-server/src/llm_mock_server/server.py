@@ -212,7 +212,7 @@ class MockServer(Listener):
         """Journal a responder's exception and find what to say instead."""
         dialect = self._dialects[exchange.captured.dialect]
         if isinstance(error, DialectError):
-            exchange.captured.error = error
+            exchange.captured.error = error.with_traceback(None)  # whose frames hold the request
             self.journal.reject(exchange.captured)
             return failure_reply(dialect, ProviderError("INVALID_REQUEST", str(error)))
         exchange.outcome = "failed"
