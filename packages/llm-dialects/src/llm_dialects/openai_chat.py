@@ -207,15 +207,17 @@ def _whole(folded: Folded) -> dict[str, Json]:
 def _render_usage(usage: Usage) -> dict[str, Json]:
     # Here cached tokens are part of the prompt.
     whole = usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    counts = {
+    counts: dict[str, Json] = {
         "prompt_tokens": whole,
         "completion_tokens": usage.output_tokens,
         "total_tokens": whole + usage.output_tokens,
     }
     prompt = _set({"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens})
-    completion = _set({"reasoning_tokens": usage.reasoning_tokens})
-    details = {"prompt_tokens_details": prompt, "completion_tokens_details": completion}
-    return counts | {name: value for name, value in details.items() if value}
+    if prompt:
+        counts["prompt_tokens_details"] = prompt
+    if usage.reasoning_tokens is not UNSET:
+        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return counts
 
 
 def _set(members: Mapping[str, Json]) -> dict[str, Json]:

@@ -25,9 +25,13 @@ def parse_request(body: Json) -> Request:
         _plain(item) or _message(as_object(item, f"$.messages[{at}]"), f"$.messages[{at}]")
         for at, item in enumerate(as_list(body.get("messages"), "$.messages"))
     ]
-    leading = next((at for at, message in enumerate(messages) if not _is_header(message)), len(messages))
+    leading = 0
+    system: list[str] = []
+    while leading < len(messages) and _is_header(messages[leading]):
+        system += [part.text for part in messages[leading].content if isinstance(part, TextBlock)]
+        leading += 1
     return Request(
-        system=tuple(part.text for m in messages[:leading] for part in m.content if isinstance(part, TextBlock)),
+        system=tuple(system),
         tools=tuple(_tool(item, path) for item, path in objects(body.get("tools"), "$.tools")),
         messages=tuple(messages[leading:]),
         params={key: value for key, value in body.items() if key not in {"messages", "tools"}},
@@ -47,9 +51,9 @@ def render_request(request: Request) -> dict[str, Json]:
 
 def _is_header(message: Message) -> bool:
     """Return whether a leading ``message`` is a plain system text."""
-    developer = message.extra in ({}, {"role": "developer"})
-    plain = all(isinstance(part, TextBlock) and not part.extra for part in message.content)
-    return message.role == "system" and developer and plain and bool(message.content)
+    if message.role != "system" or message.extra not in ({}, {"role": "developer"}):
+        return False
+    return bool(message.content) and all(isinstance(part, TextBlock) and not part.extra for part in message.content)
 
 
 def _plain(value: Json) -> Message | None:

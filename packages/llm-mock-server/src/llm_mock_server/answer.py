@@ -32,35 +32,33 @@ EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control
 def entry_reply(
     dialect: Dialect, request: Request, entry: Entry, answer: Answer, on_ready: Callable[[], None] | None = None
 ) -> Iterator[Action]:
-    """Yield the actions that answer ``request`` with ``entry``, streamed or whole as the request asks.
+    """Return the actions that answer ``request`` with ``entry``, streamed or whole as the request asks.
 
     ``on_ready`` is called once a ``Hang`` has said all it will say, before the silence.
     """
     match entry:
         case Chunks():
-            yield from chunks_reply(dialect, request, entry.chunks, answer)
+            return chunks_reply(dialect, request, entry.chunks, answer)
         case Throw():
-            yield from throw_reply(dialect, request, entry, answer)
+            return throw_reply(dialect, request, entry, answer)
         case Hang():
-            yield from hang_reply(dialect, request, entry, answer, on_ready)
+            return hang_reply(dialect, request, entry, answer, on_ready)
         case _:
             assert_never(entry)
 
 
 def chunks_reply(dialect: Dialect, request: Request, chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[Action]:
-    """Yield an answer: one ``Body`` per event of a stream, or one message.
+    """Return an answer: one ``Body`` per event of a stream, or one message.
 
     A failure that the chunks finish with is an error event of the stream; a message has no place for it and becomes an
     HTTP error.
     """
     if is_streamed(request):
-        yield from stream_prefix(dialect, chunks, answer)
-        return
+        return stream_prefix(dialect, chunks, answer)
     failure = failure_in(chunks)
-    if failure is None:
-        yield from whole(200, dialect.encode_message(chunks, answer))
-    else:
-        yield from failure_reply(dialect, failure)
+    if failure is not None:
+        return iter(failure_reply(dialect, failure))
+    return iter(whole(200, dialect.encode_message(chunks, answer)))
 
 
 def throw_reply(dialect: Dialect, request: Request, entry: Throw, answer: Answer) -> Iterator[Action]:

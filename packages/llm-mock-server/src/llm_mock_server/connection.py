@@ -400,7 +400,7 @@ MAX_PENDING = 64
 TURN = 64
 """Actions performed before other connections have their turn."""
 
-SYNCHRONOUS = (tuple, list, GeneratorType)
+SYNCHRONOUS = (tuple, list, GeneratorType, type(iter(())))
 """What most replies are: a plain test for these saves the two dear ones for whatever is to be awaited."""
 
 LINGER_SECONDS = 2.0

@@ -92,7 +92,7 @@ class RequestParser:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header field; trailers are dropped."""
         if not self._in_body:
-            self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+            self._headers.append(field(name, value) if len(value) < MAX_KNOWN else read_field(name, value))
 
     def on_headers_complete(self) -> None:
         """Judge the head before the body comes."""
@@ -173,6 +173,16 @@ class RequestParser:
             self._pieces = []
             self._done = True
             self._events.append(Refused(status, message, self._request()))
+
+
+def read_field(name: bytes, value: bytes) -> tuple[str, str]:
+    """Return a header field, its name in lower case."""
+    return name.decode("latin-1").lower(), value.decode("latin-1")
+
+
+# A client says the same fields with every request: read once, they cost a journal nothing either.
+field = lru_cache(maxsize=512)(read_field)
+MAX_KNOWN = 512
 
 
 def header(headers: Headers | list[tuple[str, str]], name: str) -> str | None:

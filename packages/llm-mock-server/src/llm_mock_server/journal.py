@@ -7,6 +7,7 @@ oldest are dropped, and counted: whoever reads the journal can tell that it is n
 import base64
 from collections import deque
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal
 
 from llm_dialects import DIALECTS, Json
@@ -209,7 +210,7 @@ class Journal:
 
 def size_of(captured: CapturedRequest) -> int:
     """Return what an entry weighs: its body and what came in its head."""
-    head = sum([len(name) + len(value) for name, value in captured.headers])
+    head = sum(map(len, chain.from_iterable(captured.headers)))
     return len(captured.body) + len(captured.path) + len(captured.query) + head
 
 
