@@ -26,6 +26,7 @@ def test_names_are_keys():
         ("openai-responses", {}, False, True),
         ("openai-responses", {"stream": True}, True, True),
         ("anthropic-messages", {"stream": True}, True, True),
+        ("gemini", {"stream": True, "alt": "sse"}, True, True),
     ],
 )
 def test_an_answer_fits_its_request(name, params, streamed, usage):
@@ -47,10 +48,25 @@ def test_an_answer_fits_its_request(name, params, streamed, usage):
         ("anthropic-messages", {"x-api-key": "k", "authorization": "Bearer other"}, "k"),
         ("anthropic-messages", {"authorization": "bearer k"}, "k"),
         ("anthropic-messages", {}, None),
+        ("gemini", {"x-goog-api-key": "k", "authorization": "Bearer other"}, "k"),
+        ("gemini", {"authorization": "Bearer k"}, "k"),
+        ("gemini", {}, None),
     ],
 )
 def test_the_key_a_client_sends(name, headers, key):
     assert DIALECTS[name].api_key(headers) == key
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_only_gemini_takes_a_key_from_the_query(name):
+    assert DIALECTS[name].api_key({}, "alt=sse&key=a%2Bb") == ("a+b" if name == "gemini" else None)
+
+
+@pytest.mark.parametrize(("name", "dialect"), DIALECTS.items())
+def test_what_an_answer_to_a_stream_is_labelled(name, dialect):
+    array = answer_to(dialect, request(model="m", stream=True), token="9", created=7).stream_type
+    assert array == ("application/json" if name == "gemini" else "text/event-stream")
+    assert answer_to(dialect, request(alt="sse"), token="9", created=7).stream_type == "text/event-stream"
 
 
 def check_side(name, method, path, expected, body=None, answer=ANSWER):
@@ -63,6 +79,15 @@ def check_side(name, method, path, expected, body=None, answer=ANSWER):
 
 
 OPENAI_MODEL = {"id": "org/model", "object": "model", "created": 7, "owned_by": "snapshot"}
+GOOGLES = {
+    "name": "models/m",
+    "version": "001",
+    "displayName": "m",
+    "inputTokenLimit": 1048576,
+    "outputTokenLimit": 65536,
+    "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+}
+VERTEX = "/v1beta1/publishers/google/models"
 CLAUDE = {"type": "model", "id": "m", "display_name": "m", "created_at": "1970-01-01T00:00:00Z"}
 
 
@@ -85,6 +110,9 @@ CLAUDE = {"type": "model", "id": "m", "display_name": "m", "created_at": "1970-0
         ("openai-responses", "GET", "/", {"status": "ok"}),
         ("anthropic-messages", "GET", "/v1/models/m", CLAUDE),
         ("anthropic-messages", "GET", "/", {"status": "ok"}),
+        ("gemini", "GET", "/v1beta/models/m", GOOGLES),
+        ("gemini", "GET", f"{VERTEX}/m", {"name": "publishers/google/models/m", "versionId": "default"}),
+        ("gemini", "GET", "/", {"status": "ok"}),
     ],
 )
 def test_side_requests_are_answered(name, method, path, expected):
@@ -97,11 +125,19 @@ def test_lists_of_no_known_model_are_empty():
     check_side("anthropic-messages", "GET", "/v1/models", empty, answer=None)
     one = {"data": [CLAUDE], "has_more": False, "first_id": "m", "last_id": "m"}
     check_side("anthropic-messages", "GET", "/v1/models", one, answer=Answer(id="a", model="m"))
+    check_side("gemini", "GET", "/v1beta/models", {"models": []}, answer=None)
+    check_side("gemini", "GET", "/v1beta/models", {"models": [GOOGLES]}, answer=Answer(id="a", model="m"))
+    check_side("gemini", "GET", VERTEX, {"publisherModels": []}, answer=None)
 
 
 def test_tokens_are_counted_honestly():
     body = {"messages": [{"role": "user", "content": "ping"}]}
     check_side("anthropic-messages", "POST", "/v1/messages/count_tokens", {"input_tokens": 9}, body=body)
+    contents = {"contents": [{"parts": [{"text": "ping"}]}]}
+    count = "/v1beta/models/m:countTokens"
+    check_side("gemini", "POST", count, {"totalTokens": 8}, body=contents)
+    check_side("gemini", "POST", count, {"totalTokens": 8}, body={"generateContentRequest": contents})
+    check_side("gemini", "POST", count, {"totalTokens": 0}, body=[7])
     counted = {"object": "response.input_tokens", "input_tokens": 1}
     check_side("openai-responses", "POST", "/v1/responses/input_tokens", counted, body={"model": "m", "input": "hi"})
 

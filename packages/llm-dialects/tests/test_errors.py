@@ -2,7 +2,7 @@ import json
 
 import pytest
 from llm_dialects import DIALECTS, Failure, Finish, FinishReason, ProviderError, classify, failure_in, status_of
-from llm_dialects.errors import ERRORS, finish_of
+from llm_dialects.errors import ERRORS, finish_of, gemini_error
 
 CODES = [row.code for row in ERRORS]
 EVERY_DIALECT = pytest.mark.parametrize("name", DIALECTS)
@@ -24,6 +24,17 @@ def test_an_error_in_a_stream_is_read_as_a_finish(name, code):
     error = ProviderError(code, message)
     assert dialect.decoder().feed(dialect.error_event(error)) == [finish_of(error)]
     assert dialect.decode_message(dialect.error_body(error)) == (finish_of(error),)
+
+
+def test_google_tells_a_code_in_details_only_where_its_words_do_not():
+    plain = gemini_error(ProviderError("RATE_LIMIT", "slow"))
+    assert plain == {"error": {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED"}}
+    own = gemini_error(ProviderError("OWN_CODE", "m"))["error"]
+    assert (own["code"], own["status"], own["details"]) == (500, "UNKNOWN", [reason("OWN_CODE")])
+    daily = gemini_error(ProviderError("QUOTA", "m"))["error"]
+    assert daily["details"][0]["@type"].endswith("QuotaFailure")
+    said = gemini_error(ProviderError("OVERLOADED", "The model is overloaded.", 503))
+    assert said == {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +60,22 @@ def anthropic(message, kind):
     return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
 
 
+def google(message, status, *details, code=400):
+    told = {"error": {"code": code, "message": message, "status": status}}
+    return json.dumps(told if not details else {"error": told["error"] | {"details": list(details)}}).encode()
+
+
+def reason(word):
+    return {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": word, "domain": "googleapis.com"}
+
+
+def quota(word):
+    return {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": word}]}
+
+
+RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "5s"}
+COUNT = "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."
+
 FULL = "This model's maximum context length is 8 tokens"
 LONG = "prompt is too long: 9 tokens > 8 maximum"
 
@@ -64,6 +91,22 @@ LONG = "prompt is too long: 9 tokens > 8 maximum"
         (400, openai("bad", type="invalid_request_error", code="invalid_value"), "INVALID_REQUEST", "bad"),
         (429, openai("m", code=429), "RATE_LIMIT", "m"),
         (400, anthropic(LONG, "invalid_request_error"), "CONTEXT_WINDOW_EXCEEDED", LONG),
+        (400, google("bad", "INVALID_ARGUMENT"), "INVALID_REQUEST", "bad"),
+        (400, google("no key", "INVALID_ARGUMENT", reason("API_KEY_INVALID")), "AUTH", "no key"),
+        (401, google("no key", "UNAUTHENTICATED", reason("NEVER_HEARD_OF")), "AUTH", "no key"),
+        (400, google(COUNT, "INVALID_ARGUMENT"), "CONTEXT_WINDOW_EXCEEDED", COUNT),
+        (400, google("where?", "FAILED_PRECONDITION"), "INVALID_REQUEST", "where?"),
+        (403, google("no", "PERMISSION_DENIED", reason("SERVICE_DISABLED")), "PERMISSION", "no"),
+        (404, google("m", "NOT_FOUND"), "NOT_FOUND", "m"),
+        (429, google("slow", "RESOURCE_EXHAUSTED", quota("RequestsPerMinute"), RETRY), "RATE_LIMIT", "slow"),
+        (429, google("pay", "RESOURCE_EXHAUSTED", quota("GenerateRequestsPerDayFree"), RETRY), "QUOTA", "pay"),
+        (500, google("m", "INTERNAL"), "SERVER_ERROR", "m"),
+        (500, google("m", "UNKNOWN"), "SERVER_ERROR", "m"),
+        (503, google("m", "UNAVAILABLE"), "UNAVAILABLE", "m"),
+        (503, google("it is overloaded", "UNAVAILABLE"), "OVERLOADED", "it is overloaded"),
+        (504, google("m", "DEADLINE_EXCEEDED"), "TIMEOUT", "m"),
+        (429, b"[" + google("m", "RESOURCE_EXHAUSTED") + b"]", "RATE_LIMIT", "m"),
+        (429, google("m", "RESOURCE_EXHAUSTED", 7, {"reason": 7}), "RATE_LIMIT", "m"),
         (529, anthropic("Overloaded", "overloaded_error"), "OVERLOADED", "Overloaded"),
         (502, b"<html>Bad Gateway</html>", "SERVER_ERROR", "<html>Bad Gateway</html>"),
         (503, b"", "UNAVAILABLE", "HTTP 503"),
@@ -83,6 +126,8 @@ def test_what_an_answer_means(status, body, code, message):
         ({"error": {"message": "m", "type": "invalid_request_error"}}, "INVALID_REQUEST"),
         ({"error": {"message": "m", "type": "odd", "code": "odder"}}, "odder"),
         ({"error": {"message": "m"}}, "SERVER_ERROR"),
+        ({"error": {"message": "m", "code": 413, "status": "INVALID_ARGUMENT"}}, "REQUEST_TOO_LARGE"),
+        ({"error": {"message": "m", "code": 429}}, "RATE_LIMIT"),
     ],
 )
 def test_what_an_event_means_without_a_status(body, code):
