@@ -98,7 +98,7 @@ def failed(code, message="m"):
         # As the provider sends it.
         (
             [
-                added(**MESSAGE_ITEM),
+                added(**MESSAGE_ITEM, phase=None),
                 of_item("content_part.added", content_index=0, part=text_part()),
                 DELTA,
                 of_item("output_text.done", content_index=0, text="hi"),
@@ -199,11 +199,21 @@ def test_raw_thinking_is_read():
         [
             added(type="reasoning", summary=[], content=[]),
             of_item("content_part.added", content_index=0, part={"type": "reasoning_text", "text": ""}),
-            of_item("reasoning_text.delta", content_index=0, delta="hm"),
+            of_item("reasoning_text.delta", content_index=0, delta="h"),
+            of_item("reasoning_text.delta", content_index=0, delta="m"),
             of_item("content_part.done", content_index=0, part={"type": "reasoning_text", "text": "hm"}),
             done(type="reasoning", summary=[], content=[{"type": "reasoning_text", "text": "hm"}]),
         ],
-        [THINKING, {"index": 0, "text": "hm"}, {"index": 0, "block": {"type": "reasoning", "text": "hm"}}],
+        [
+            THINKING,
+            {"index": 0, "text": "h"},
+            {"index": 0, "text": "m"},
+            {"index": 0, "block": {"type": "reasoning", "text": "hm"}},
+        ],
+    )
+    check_stream(
+        [done(type="reasoning", summary=[summary_part("a")], content=[{"type": "reasoning_text", "text": "b"}])],
+        [THINKING, {"index": 0, "text": "a\n\nb"}, {"index": 0, "block": {"type": "reasoning", "text": "a\n\nb"}}],
     )
 
 
@@ -257,6 +267,7 @@ def test_a_call_without_deltas():
 
 def test_deltas_of_nothing_that_began_are_left_out():
     check_stream([of_call("delta", delta="x"), added(**MESSAGE_ITEM), of_call("delta", delta="x")], [])
+    check_stream([added(**call_item()), DELTA, of_summary("text.delta", 0, delta="x")], [CALLING])
 
 
 def test_a_custom_tool_takes_any_text():

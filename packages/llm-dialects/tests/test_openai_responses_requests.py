@@ -12,6 +12,7 @@ from llm_dialects import (
     Message,
     OpaquePart,
     ReasoningBlock,
+    Record,
     Request,
     TextBlock,
     Tool,
@@ -74,6 +75,7 @@ def check_items(items, messages, rendered=None):
                     {"type": "input_image", "image_url": "https://e.invalid/a", "detail": "auto"},
                     {"type": "input_image", "file_id": "f", "detail": "auto"},
                     {"type": "input_file", "filename": "a.pdf", "file_data": "x"},
+                    {"type": "input_image", "image_url": "https://e.invalid/a", "data": "x"},
                 ]
             ),
             Message(
@@ -82,6 +84,7 @@ def check_items(items, messages, rendered=None):
                     ImagePart(url="https://e.invalid/a", extra={"detail": "auto"}),
                     OpaquePart(value={"type": "input_image", "file_id": "f", "detail": "auto"}),
                     OpaquePart(value={"type": "input_file", "filename": "a.pdf", "file_data": "x"}),
+                    OpaquePart(value={"type": "input_image", "image_url": "https://e.invalid/a", "data": "x"}),
                 ),
             ),
         ),
@@ -113,6 +116,10 @@ def check_items(items, messages, rendered=None):
                 content=(ToolResultPart(call_id="c", content=(TextBlock(text="ok"),)),),
                 extra={"itemType": "custom_tool_call_output"},
             ),
+        ),
+        (
+            OUTPUT | {"role": "user"},
+            Message(role="tool", content=(OpaquePart(value=OUTPUT | {"role": "user"}),)),
         ),
         (
             {"type": "local_shell_call_output", "id": "x", "output": "{}"},
@@ -181,7 +188,10 @@ OPAQUE = [
     assistant([ANNOTATED, ANNOTATED]),
     assistant([{"type": "refusal", "refusal": "no"}]),
     assistant([ANNOTATED | {"of_tomorrow": 1}]),
+    assistant([ANNOTATED], annotations=[1]),
     assistant([], id="msg_1"),
+    THOUGHT | {"signature": "x"},
+    CALL | {"type": "custom_tool_call", "input": "x"},
     THOUGHT | {"summary": [{"type": "of_tomorrow", "text": "hm"}]},
     THOUGHT | {"summary": [{"type": "summary_text", "text": "hm", "x": 1}]},
 ]
@@ -378,6 +388,16 @@ items = st.fixed_dictionaries(
 )
 
 
+def check_members(record):
+    """What is kept of the wire never goes by the name of a member of ours: JSON could not say both."""
+    assert not record.extra.keys() & {*record.__struct_encode_fields__, record.__struct_config__.tag_field}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        for inner in value if isinstance(value, tuple) else ():
+            if isinstance(inner, Record):
+                check_members(inner)
+
+
 @settings(deadline=None, max_examples=300)
 @given(
     body=st.fixed_dictionaries({"input": st.lists(items, max_size=4)}, optional={"instructions": texts, "x": values})
@@ -385,3 +405,4 @@ items = st.fixed_dictionaries(
 def test_any_request_means_the_same_once_written_back(body):
     once = DIALECT.parse_request(body)
     assert DIALECT.parse_request(DIALECT.render_request(once)) == once
+    check_members(once)

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from msgspec import UNSET
 
-from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
+from llm_dialects.chunks import Json, ReasoningBlock, Record, TextBlock, ToolCallBlock, fields_of
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
@@ -84,6 +84,18 @@ def _messages(value: Json) -> Iterator[Message]:
 
 
 def _item(value: dict[str, Json], path: str) -> Message:
+    message = _read_item(value, path)
+    if any(_clashes(record) for record in (message, *message.content)):
+        return Message(role=message.role, content=(OpaquePart(value=value),))
+    return message
+
+
+def _clashes(record: Record) -> bool:
+    """Say whether what is kept of the wire goes by the name of a member of ours: JSON cannot say both."""
+    return not record.extra.keys().isdisjoint(field.encode_name for field in fields_of(type(record)))
+
+
+def _read_item(value: dict[str, Json], path: str) -> Message:
     match value.get("type") or ("message" if "role" in value else "item_reference"):
         case "message":
             return _message(value, path)
@@ -181,12 +193,14 @@ def _part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | OpaquePa
     return OpaquePart(value=others(value))
 
 
-def _image(value: dict[str, Json], path: str) -> ImagePart:
+def _image(value: dict[str, Json], path: str) -> ImagePart | OpaquePart:
     url, extra = as_text(value["image_url"], f"{path}.image_url"), others(value, "type", "image_url")
     inline = DATA_URL.fullmatch(url)
     if inline:
-        return ImagePart(media_type=inline["type"], data=inline["data"], extra=extra)
-    return ImagePart(url=url, extra=extra)
+        image = ImagePart(media_type=inline["type"], data=inline["data"], extra=extra)
+    else:
+        image = ImagePart(url=url, extra=extra)
+    return OpaquePart(value=others(value)) if _clashes(image) else image
 
 
 # ── Items out ───────────────────────────────────────────────────────────────────────────────────────────────────────
