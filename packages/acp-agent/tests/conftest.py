@@ -17,6 +17,15 @@ PATIENCE = 30.0
 """Seconds after which a frame that does not come is a failure; never waited for when all is well."""
 
 
+VENDORS = {
+    "openai-chat": "OPENAI",
+    "openai-responses": "OPENAI",
+    "anthropic-messages": "ANTHROPIC",
+    "gemini": "GEMINI",
+}
+"""dialect -> what the names of its environment variables begin with"""
+
+
 class AgentProcess:
     """A running agent. ``frames`` holds every frame it wrote, ``raw`` the bytes."""
 
@@ -163,6 +172,7 @@ def environment(tmp_path) -> dict[str, str]:
         "ACP_AGENT_HOME": str(tmp_path / "state"),
         "OPENAI_API_KEY": "sk-test-secret",
         "ANTHROPIC_API_KEY": "sk-test-secret",
+        "GEMINI_API_KEY": "sk-test-secret",
         "PYTHONWARNINGS": "error",
     }
 
@@ -186,7 +196,7 @@ def spawn(tmp_path, cwd, environment) -> Iterator[Callable]:
 
     def start(server=None, *, overlay="", dialect="openai-chat", greet=True, variables=None, backoff_ms=0):
         path = tmp_path / f"overlay{len(agents)}.toml"
-        name = {"openai-chat": "OPENAI", "anthropic-messages": "ANTHROPIC"}[dialect]
+        name = VENDORS[dialect]
         model = (
             f'model.dialect = "{dialect}"\nmodel.base_url_env = "{name}_BASE_URL"\nmodel.api_key_env = "{name}_API_KEY"'
         )

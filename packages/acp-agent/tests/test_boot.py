@@ -10,7 +10,7 @@ HEAVY = {
     *("acp", "openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "httptools", "h11", "anyio", "mcp"),
     *("pydantic", "click", "rich", "requests", "urllib3", "certifi", "truststore", "importlib.metadata", "http.client"),
     *("urllib.request", "email", "unittest", "multiprocessing", "sqlite3", "difflib", "llm_replay"),
-    *("acp_agent.model_http", "acp_agent.model_replay"),
+    *("acp_agent.model_http", "acp_agent.reply_http", "acp_agent.model_replay"),
 }
 
 BUDGET = 260

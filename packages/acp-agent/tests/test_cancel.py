@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from llm_dialects import DIALECTS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX shells and signals")
 
@@ -60,7 +61,7 @@ def reason(events):
     return [event["data"]["reason"] for event in events if event["type"] == "turn/end"]
 
 
-@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic-messages"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_cancel_amid_the_stream_keeps_what_was_said(provider, spawn, read_log, dialect):
     server = provider([HANG, SAY])
     agent = spawn(server, dialect=dialect)

@@ -39,8 +39,20 @@ FAULTS = [
     ("[turn]\nzzz = 1", "overlay0.toml:2: unknown key 'zzz' in [turn]; known are max_steps"),
     ("model = 3", "overlay0.toml:1: unknown table [model]"),
     ('[model]\nretries = "3"', "overlay0.toml:2: model.retries: Expected `int`, got `str`"),
-    ('[model]\n\ndialect = "smoke"', "overlay0.toml:3: model.dialect: Invalid enum value 'smoke'"),
-    ('[tools]\nenabled = ["bash", "fly"]', "overlay0.toml:2: tools.enabled: Invalid enum value 'fly'"),
+    (
+        '[model]\n\ndialect = "smoke"',
+        "overlay0.toml:3: model.dialect: Invalid enum value 'smoke'; "
+        "known are openai-chat, openai-responses, anthropic-messages, gemini\n",
+    ),
+    (
+        'model.dialect = "open-responses"',
+        "overlay0.toml:1: model.dialect: Invalid enum value 'open-responses'; did you mean 'openai-responses'?\n",
+    ),
+    (
+        '[tools]\nenabled = ["bash", "writefile"]',
+        "overlay0.toml:2: tools.enabled: Invalid enum value 'writefile'; did you mean 'write_file'?\n",
+    ),
+    ("[model]\nretry_after_max = 3", "overlay0.toml:2: unknown key 'retry_after_max' in [model]; did you mean"),
     ("[tools", "overlay0.toml: not TOML: "),
 ]
 

@@ -7,6 +7,7 @@ from llm_dialects import chunks_from_json, to_json
 
 TEXT = {"type": "text", "text": "Hello"}
 CALL = {"type": "tool-call", "id": "c", "name": "bash", "arguments": "{}"}
+SIGNED = {"type": "text", "text": "", "thoughtSignature": "s"}
 THOUGHT = {"type": "reasoning", "text": "Hm"}
 
 
@@ -30,6 +31,8 @@ STREAMS = [
     ([start(0, "tool-call"), end(0, CALL)], "", [CALL], []),
     ([start(0, "reasoning"), end(0, THOUGHT), start(1, "text"), end(1, TEXT)], "Hello", [THOUGHT, TEXT], ["Hello"]),
     ([start(0, "text")], "", [], []),
+    ([start(0, "text"), end(0, TEXT | {"text": ""}), start(1, "tool-call"), end(1, CALL)], "", [CALL], []),
+    ([start(0, "text"), end(0, SIGNED)], "", [SIGNED], []),
 ]
 
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from llm_dialects import Body, Head, Reset
+from llm_dialects import DIALECTS, Body, Head, Reset
 
 
 def say(text):
@@ -16,7 +16,6 @@ def throw(code, message="no luck", chunks=(), **members):
 
 START = {"type": "block-start", "index": 0, "blockType": "text"}
 HALF = [START, {"type": "text-delta", "index": 0, "text": "half"}]
-DIALECTS = ["openai-chat", "anthropic-messages"]
 
 LASTING = [
     ("AUTH", 401),

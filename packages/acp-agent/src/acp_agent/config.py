@@ -6,7 +6,7 @@ The shipped ``config.toml`` is the single source of every default, so nothing he
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from acp_agent.errors import ConfigError
 
 AskKind = Literal["escalate", "bash", "write"]
+DialectName = Literal["openai-chat", "openai-responses", "anthropic-messages", "gemini"]
 ToolName = Literal["bash", "read_file", "write_file", "edit_file"]
 
 
@@ -21,7 +22,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """``[model]``: who answers, and how patient the agent is with it."""
 
     seam: Literal["http", "replay"]
-    dialect: Literal["openai-chat", "anthropic-messages"]
+    dialect: DialectName
     name: str
     base_url: str
     base_url_env: str
@@ -29,6 +30,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: int
     retries: int
     backoff_ms: int
+    retry_after_max_ms: int
     silence_seconds: float
     temperature: float | None = None
 
@@ -120,14 +122,33 @@ def read_source(source: Source) -> dict[str, dict[str, Any]]:
 
 def unknown_key(source: Source, table: str, key: str, known: Iterable[str]) -> ConfigError:
     """Return the error for a key that no setting has, with the nearest one that exists."""
+    near, hint = nearest(key, list(known))
+    what = f"unknown key {key!r} in [{table}]" if table else f"unknown table [{key}]"
+    mend = f"rename it to {near!r}" if near else "remove it"
+    return ConfigError(f"{what}; {hint}", source.name, key_line(source.text, table, key), mend)
+
+
+def nearest(word: str, known: Sequence[str]) -> tuple[str, str]:
+    """Return the known word that ``word`` may be meant to be, "" where none is near, and a hint that says so."""
     import difflib
 
-    names = list(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
-    what = f"unknown key {key!r} in [{table}]" if table else f"unknown table [{key}]"
-    mend = f"rename it to {near[0]!r}" if near else "remove it"
-    return ConfigError(f"{what}; {hint}", source.name, key_line(source.text, table, key), mend)
+    near = next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.5)), "")
+    return near, f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
+
+
+def hinted(what: str, table: str, key: str) -> str:
+    """Return msgspec's words on a wrong word with the ones that would be right."""
+    word, known = what.removeprefix(WRONG_WORD)[1:-1], words_of(table, key)
+    return f"{what}; {nearest(word, known)[1]}" if what.startswith(WRONG_WORD) and known else what
+
+
+def words_of(table: str, key: str) -> tuple[str, ...]:
+    """Return the words that a setting may be, or may list."""
+    fields = msgspec.structs.fields(TABLES[table]) if table in TABLES else ()
+    told = [field.type for field in fields if field.name == key]
+    while told and not isinstance(told[0], str):
+        told = [part for each in told for part in get_args(each) if part is not ...]
+    return tuple(told)
 
 
 def wrong_value(sources: Sequence[Source], message: str) -> ConfigError:
@@ -140,6 +161,7 @@ def wrong_value(sources: Sequence[Source], message: str) -> ConfigError:
     source, line = (found[0] if missing else found[-1]) if found else (sources[0], None)
     name = ".".join(part for part in (table, key) if part)
     mend = "add it to this file, or give it as --overlay over the shipped one" if missing else "correct the value"
+    what = hinted(what, table, key)
     return ConfigError(f"{name}: {what}" if name else what, source.name, line, mend)
 
 
@@ -158,6 +180,8 @@ def key_line(text: str, table: str, key: str) -> int | None:
             return number
     return None
 
+
+WRONG_WORD = "Invalid enum value "
 
 TABLES: dict[str, type[Struct]] = {
     "model": ModelConfig,

@@ -47,8 +47,8 @@ class Draft:
         return None
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the completed blocks in order of their index."""
-        return tuple(block for _, block in sorted(self._ended.items()))
+        """Return the completed blocks in order of their index, without texts that are none: no provider takes those."""
+        return tuple(block for _, block in sorted(self._ended.items()) if not is_hollow(block))
 
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:
         """Return the completed tool calls."""
@@ -70,3 +70,8 @@ class Draft:
                 return "agent_message_chunk", text
             case TextBlock() | ReasoningBlock() | ToolCallBlock():
                 return None
+
+
+def is_hollow(block: Block) -> bool:
+    """Return whether a block is a text without a word and without anything that the provider wants back."""
+    return isinstance(block, TextBlock) and not block.text and not block.extra

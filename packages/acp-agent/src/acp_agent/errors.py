@@ -21,8 +21,11 @@ class RpcError(Exception):
 
 
 class ModelError(Exception):
-    """The model gave no answer, or only part of one. ``code`` is a word of ``llm_dialects``' error table."""
+    """The model gave no answer, or only part of one.
 
-    def __init__(self, code: str, message: str, status: int | None = None) -> None:
-        self.code, self.message, self.status = code, message, status
+    ``code`` is a word of ``llm_dialects``' error table; ``retry_after_ms`` is when the provider says to come again.
+    """
+
+    def __init__(self, code: str, message: str, status: int | None = None, retry_after_ms: int | None = None) -> None:
+        self.code, self.message, self.status, self.retry_after_ms = code, message, status, retry_after_ms
         super().__init__(message)

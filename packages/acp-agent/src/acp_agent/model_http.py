@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 
 import httpcore2
 import msgspec
-from llm_dialects import DIALECTS, Dialect, DialectError, Finish, Request, StreamChunk, classify
+from llm_dialects import DIALECTS, Dialect, DialectError, Finish, Request, StreamChunk, call_of
 
 from acp_agent import __version__
 from acp_agent.config import ModelConfig
 from acp_agent.errors import ModelError
+from acp_agent.reply_http import ACCEPTED, read_headers, refusal, unpacked
 
 
 class HttpModel:
@@ -22,29 +23,30 @@ class HttpModel:
 
     def __init__(self, config: ModelConfig, environment: Mapping[str, str]) -> None:
         self._dialect: Dialect = DIALECTS[config.dialect]
-        base = environment.get(config.base_url_env) or config.base_url
-        self._url = base.rstrip("/") + self._dialect.endpoints[0]
+        self._base = (environment.get(config.base_url_env) or config.base_url).rstrip("/")
         self._key_name = config.api_key_env
         self._key = environment.get(config.api_key_env, "")
         self._timeout = {"connect": 30.0, "write": 30.0, "pool": None, "read": config.silence_seconds}
-        self._pool = httpcore2.AsyncConnectionPool(proxy=proxy_for(self._url, environment))
+        self._pool = httpcore2.AsyncConnectionPool(proxy=proxy_for(self._base, environment))
 
     async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
         """Send the request; yield chunks as the body arrives."""
         if self._key_name and not self._key:
             raise ModelError("AUTH", f"no API key: the environment variable {self._key_name} is not set")
+        target, body = call_of(self._dialect, request)
         with told_as_model_errors():
             async with self._pool.stream(
                 "POST",
-                self._url,
+                self._base + target,
                 headers=self._headers(session_key),
-                content=msgspec.json.encode(self._dialect.render_request(request)),
+                content=msgspec.json.encode(body),
                 extensions={"timeout": self._timeout},
             ) as response:
+                headers = read_headers(response.headers)
+                data = unpacked(headers, response.aiter_stream())
                 if response.status >= 300:
-                    refusal = classify(response.status, await response.aread())
-                    raise ModelError(refusal.code, refusal.message, refusal.status)
-                async with aclosing(decoded(self._dialect, response.aiter_stream())) as chunks:
+                    raise refusal(response.status, headers, b"".join([piece async for piece in data]))
+                async with aclosing(decoded(self._dialect, data, headers.get("content-type", ""))) as chunks:
                     async for chunk in chunks:
                         yield chunk
 
@@ -55,15 +57,19 @@ class HttpModel:
     def _headers(self, session_key: str) -> list[tuple[str, str]]:
         return [
             ("content-type", "application/json"),
-            ("accept", "text/event-stream"),
+            ("accept", EVENT_STREAM),
+            ("accept-encoding", ACCEPTED),
             ("user-agent", f"acp-agent/{__version__}"),
             ("x-session-id", session_key),
             *((name, value.format(key=self._key)) for name, value in CREDENTIALS[self._dialect.name]),
         ]
 
 
-async def decoded(dialect: Dialect, body: AsyncIterator[bytes]) -> AsyncGenerator[StreamChunk, None]:
-    """Yield the chunks of a streamed answer; a body that ends before its ``Finish`` was cut off."""
+async def decoded(dialect: Dialect, body: AsyncIterator[bytes], content_type: str) -> AsyncGenerator[StreamChunk, None]:
+    """Yield the chunks of a streamed answer; a body that ends before its ``Finish`` was cut off.
+
+    What it is labelled as does not matter where it can be read; where it cannot, the label tells why.
+    """
     decoder = dialect.decoder()
     finished = False
     async for data in body:
@@ -74,7 +80,8 @@ async def decoded(dialect: Dialect, body: AsyncIterator[bytes]) -> AsyncGenerato
         finished = finished or isinstance(chunk, Finish)
         yield chunk
     if not finished:
-        raise ModelError("STREAM_CLOSED", "the provider ended the stream before the answer was complete")
+        label = "" if content_type.startswith(EVENT_STREAM) else f" (it came as {content_type or 'nothing named'})"
+        raise ModelError("STREAM_CLOSED", f"the provider ended the stream before the answer was complete{label}")
 
 
 @contextmanager
@@ -102,9 +109,13 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore2.Proxy | Non
     return httpcore2.Proxy(proxy) if proxy and not bypassed else None
 
 
+EVENT_STREAM = "text/event-stream"
+
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 CREDENTIALS: dict[str, tuple[tuple[str, str], ...]] = {
     "openai-chat": (("authorization", "Bearer {key}"),),
+    "openai-responses": (("authorization", "Bearer {key}"),),
     "anthropic-messages": (("x-api-key", "{key}"), ("anthropic-version", "2023-06-01")),
+    "gemini": (("x-goog-api-key", "{key}"),),
 }

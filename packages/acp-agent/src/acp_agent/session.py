@@ -5,6 +5,7 @@ from pathlib import Path
 from llm_dialects import Json, Message, Request, Tool, to_json
 
 from acp_agent.config import ModelConfig
+from acp_agent.model_params import request_params
 from acp_agent.session_log import SessionLog
 
 
@@ -31,14 +32,8 @@ class Session:
     def request(self, config: ModelConfig) -> Request:
         """Return the next question to the model; logs its header where that is not the last one's."""
         self._log_header(config)
-        params: dict[str, Json] = {"model": config.name, "max_tokens": config.max_tokens, "stream": True}
-        if config.temperature is not None:
-            params["temperature"] = config.temperature
         return Request(
-            system=(self._system,),
-            tools=self._tools,
-            messages=tuple(self.messages),
-            params=params | STREAM_PARAMS[config.dialect],
+            system=(self._system,), tools=self._tools, messages=tuple(self.messages), params=request_params(config)
         )
 
     def _log_header(self, config: ModelConfig) -> None:
@@ -50,9 +45,3 @@ class Session:
         if header != self._header:
             self.log.append("request/header", header=header, reason=self._header_reason)
             self._header, self._header_reason = header, "change"
-
-
-STREAM_PARAMS: dict[str, dict[str, Json]] = {
-    "openai-chat": {"stream_options": {"include_usage": True}},
-    "anthropic-messages": {},
-}

@@ -11,7 +11,18 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Literal, Protocol, assert_never, cast
 
-from llm_dialects import Block, Failure, FinishReason, Json, Message, TextBlock, ToolCallBlock, ToolResultPart, to_json
+from llm_dialects import (
+    Block,
+    Finish,
+    FinishReason,
+    Json,
+    Message,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultPart,
+    failure_in,
+    to_json,
+)
 from msgspec import Struct
 
 from acp_agent import acp
@@ -150,7 +161,8 @@ class Turn:
                     self._update(acp.text_update(*shown, message_id=draft.id))
         finish = finish_of(draft)
         self._draft = None
-        self._keep(draft, draft.blocks())
+        if draft.blocks():
+            self._keep(draft, draft.blocks())
         self._open_calls = list(draft.tool_calls())
         return finish
 
@@ -159,8 +171,7 @@ class Turn:
         message = {"role": "assistant", "content": [to_json(block) for block in blocks], "id": draft.id}
         usage = {} if draft.usage is None else {"usage": to_json(draft.usage)}
         self._log("assistant/message", message=message, **usage, **marks)
-        if blocks:
-            self._session.messages.append(Message(role="assistant", content=blocks))
+        self._session.messages.append(Message(role="assistant", content=blocks))
 
     # ── The tools' part ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -260,11 +271,9 @@ def finish_of(draft: Draft) -> FinishReason:
     """
     if draft.finish is None:
         raise ModelError("STREAM_CLOSED", "the stream ended before the answer was complete")
-    if draft.finish.kind == "error":
-        failure = draft.finish.failure
-        if isinstance(failure, Failure):
-            raise ModelError(failure.code, failure.message)
-        raise ModelError("SERVER_ERROR", "the provider reported an error")
+    failure = failure_in([Finish(reason=draft.finish)])
+    if failure is not None:
+        raise ModelError(failure.code, failure.message)
     return draft.finish
 
 
