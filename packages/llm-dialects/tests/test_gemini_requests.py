@@ -9,6 +9,7 @@ from llm_dialects import (
     Message,
     OpaquePart,
     ReasoningBlock,
+    Record,
     Request,
     TextBlock,
     Tool,
@@ -166,7 +167,7 @@ PICTURE = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
                 result("function-call-0", OK),
                 result("function-call-2", OK),
                 said(ToolCallBlock(id="function-call-3", name="ls", arguments="{}")),
-                Message(role="tool", content=result("function-call-3", OK).content, extra={"role": "function"}),
+                Message(role="tool", content=result("function-call-3", OK).content, extra={"wireRole": "function"}),
             ),
         ),
         # Agents invent ids for calls that came without one, and send them with the response only.
@@ -329,6 +330,9 @@ def test_tools_are_read_and_written_back():
             r"\.functionResponse\.parts\[0\]: must",
         ),
         ({"systemInstruction": {"parts": [{"text": 5}]}}, r"^\$\.systemInstruction\.parts\[0\]\.text: must be a str"),
+        ({"contents": [{"content": "hi"}]}, r"^\$\.contents\[0\]\.content: there is no such member"),
+        ({"tools": [{"name": "ls"}]}, r"^\$\.tools\[0\]\.name: there is no such member"),
+        ({"tools": [{"functionDeclarations": [{"inputSchema": 1}]}]}, r"\[0\]\.inputSchema: there is no such member"),
         ({"tools": [{"functionDeclarations": [5]}]}, r"^\$\.tools\[0\]\.functionDeclarations\[0\]: must be an object"),
     ],
 )
@@ -375,3 +379,72 @@ def test_every_call_of_a_history_finds_its_response(turns, given):
     assert answered == asked
     assert len(set(asked)) == len(asked)
     assert DIALECT.render_request(request)["contents"] == contents
+
+
+# ── Whatever a client may send ──────────────────────────────────────────────────────────────────────────────────────
+
+words = st.sampled_from(["ls", "pwd", "", "x"])
+anything = st.one_of(st.none(), words, st.integers(0, 3), st.just({"a": 1}), st.just([]))
+blobs = st.fixed_dictionaries(
+    {"mimeType": st.sampled_from(["image/png", "text/plain"])},
+    optional={"data": words, "fileUri": words, "x": anything},
+)
+parts = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": words,
+        "thought": st.booleans(),
+        "thoughtSignature": words,
+        "inlineData": blobs,
+        "file_data": blobs,
+        "functionCall": st.fixed_dictionaries(
+            {"name": words}, optional={"id": words, "args": st.dictionaries(words, anything), "x": anything}
+        ),
+        "x": anything,
+        "type": anything,
+        "id": anything,
+        "url": anything,
+    },
+)
+responses = st.fixed_dictionaries(
+    {
+        "functionResponse": st.fixed_dictionaries(
+            {"name": words},
+            optional={
+                "id": words,
+                "response": st.dictionaries(
+                    st.sampled_from(["output", "error", "result"]), st.one_of(anything, st.lists(parts))
+                ),
+                "parts": st.lists(parts, max_size=2),
+                "scheduling": words,
+                "content": anything,
+            },
+        )
+    },
+    optional={"x": anything, "callId": anything},
+)
+any_contents = st.lists(
+    st.fixed_dictionaries(
+        {"parts": st.lists(st.one_of(parts, responses), max_size=3)},
+        optional={"role": st.sampled_from(["user", "model", "function"]), "x": anything},
+    ),
+    max_size=3,
+)
+
+
+def check_members(record):
+    """What is kept of the wire never goes by the name of a member of ours: JSON could not say both."""
+    assert not record.extra.keys() & {*record.__struct_encode_fields__, record.__struct_config__.tag_field}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        for inner in value if isinstance(value, tuple) else ():
+            if isinstance(inner, Record):
+                check_members(inner)
+
+
+@settings(deadline=None, max_examples=300)
+@given(contents=any_contents)
+def test_any_request_means_the_same_once_written_back(contents):
+    once = DIALECT.parse_request({"contents": contents})
+    check_members(once)
+    assert DIALECT.parse_request(DIALECT.render_request(once)) == once

@@ -97,13 +97,25 @@ def _messages(value: dict[str, Json], path: str, ids: CallIds) -> Iterator[Messa
     role = value.get("role") or "user"
     if role not in ("user", "model", *RESULT_ROLES):
         raise DialectError(f"{path}.role: {role!r} is none of user, model")
+    _refuse(value, path, "content")
     ids.begin_turn(asks=role == "model")
     parts = [_part(camel(item), at, ids) for item, at in objects(value.get("parts"), f"{path}.parts")]
-    extra = others(value, "role", "parts") | ({"role": role} if role in RESULT_ROLES else {})
+    extra = others(value, "role", "parts") | ({ROLE: role} if role in RESULT_ROLES else {})
     yield from split_turn("assistant" if role == "model" else "user", parts, extra)
 
 
+def _refuse(value: Mapping[str, Json], path: str, *names: str) -> None:
+    """Refuse members that Google refuses too, and that the neutral form has another meaning for."""
+    found = next((name for name in names if name in value), None)
+    if found is not None:
+        raise DialectError(f"{path}.{found}: there is no such member")
+
+
 def _part(value: dict[str, Json], path: str, ids: CallIds) -> Part:
+    response = value.get("functionResponse")
+    inner = response if isinstance(response, dict) else {}
+    if OURS & value.keys() or (OURS - RESPONSE_NAMES) & inner.keys():
+        return OpaquePart(value=value)
     match value:
         case {"functionCall": dict(call)} if not others(call, "id", "name", "args"):
             return read_call(value, path, ids)
@@ -173,7 +185,8 @@ def _render_turn(turn: Sequence[Message], ids: CallIds) -> dict[str, Json]:
     role = "model" if turn[0].role == "assistant" else "user"
     ids.begin_turn(asks=role == "model")
     parts = [_render_part(part, ids) for message in turn for part in message.content]
-    return {"role": role, "parts": parts} | turn[0].extra
+    extra = {key: value for key, value in turn[0].extra.items() if key != ROLE}
+    return {"role": turn[0].extra.get(ROLE, role), "parts": parts} | extra
 
 
 def _render_part(part: Part, ids: CallIds) -> Json:
@@ -236,10 +249,12 @@ def _tools(value: dict[str, Json], path: str) -> Iterator[Tool]:
             declared = objects(as_list(tool, f"{path}.{kind}"), f"{path}.{kind}")
             yield from (_function(camel(item), at) for item, at in declared)
         else:
+            _refuse({kind: tool}, path, "name", "description", "inputSchema")
             yield Tool(name=kind, extra={kind: tool})
 
 
 def _function(value: dict[str, Json], path: str) -> Tool:
+    _refuse(value, path, "inputSchema")
     schema = next((name for name in ("parametersJsonSchema", "parameters") if name in value), "")
     return Tool(
         name=as_text(value.get("name"), f"{path}.name"),
@@ -277,7 +292,15 @@ SIGNATURE = "thoughtSignature"
 """The member of a part that holds what Google wants back with it; of text and calls it stays in ``extra``."""
 
 RESULT_ROLES = ("function", "tool")
-"""Roles that some clients give to responses; the API takes them, and the neutral message keeps them."""
+"""Roles that some clients give to responses; the API takes them."""
+
+ROLE = "wireRole"
+"""The member of a message's ``extra`` that keeps such a role."""
+
+# Names of members of neutral parts: a part of the wire that has one keeps the whole of its wire form.
+OURS = frozenset(
+    {"type", "id", "name", "arguments", "callId", "content", "isError", "mediaType", "data", "url", "signature"}
+)
 
 # members of a functionResponse, as opposed to those of the part it stands in
 RESPONSE_NAMES = frozenset({"id", "name", "willContinue", "scheduling"})
