@@ -9,7 +9,9 @@ import socket
 import msgspec
 import pytest
 from llm_dialects import DIALECTS, Body, Head
+from llm_mock_server.journal import depth_of
 from llm_mock_server.provider import ScriptedProvider
+from llm_mock_server.script import script_from_json
 from llm_mock_server.threaded import serve_in_thread
 
 PATHS = {
@@ -122,6 +124,40 @@ def test_noise_in_requests_is_answered_or_dropped_and_never_a_traceback(server, 
                 pass
     server.wait(lambda: all(captured.outcome for captured in server.requests))
     assert (server.failures, server.in_flight, caplog.records) == ((), 0, [])
+
+
+@pytest.mark.parametrize("depth", [90, 200, 500, 700, 900, 960, 970, 980])
+def test_nesting_is_the_clients_mistake_wherever_the_stack_ends(dial, post, depth):
+    """Told apart from a responder that recurses without end by how deep the body is."""
+    schema = b'{"a":' * depth + b"1" + b"}" * depth
+    tool = b'{"type":"function","function":{"name":"f","parameters":' + schema + b"}}"
+    body = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[' + tool + b"]}"
+    script = {"entries": [{"kind": "say", "text": "{{fromRequest:.*}}"}], "cursor": "lineage", "repeatLast": True}
+    with serve_in_thread(ScriptedProvider(script_from_json(script, "script"))) as server:
+        client = dial(server.url)
+        client.send(post(body))
+        status = client.read_whole()[0].split()[1]
+        assert status in ("200", "400")
+        assert status == "200" or depth > 100
+        assert server.failures == ()
+
+
+def test_a_responder_that_recurses_without_end_is_its_own_mistake(dial, post):
+    def reply(http):
+        return reply(http)
+
+    with serve_in_thread(reply) as server:
+        client = dial(server.url)
+        client.send(post())
+        assert client.read_whole()[0].startswith("HTTP/1.1 500 ")
+        assert [type(error) for error in server.failures] == [RecursionError]
+
+
+@pytest.mark.parametrize(
+    ("value", "depth"), [(1, 0), ([], 1), ({"a": [1, {"b": []}], "c": 2}, 4), ([[[]], {}, [[[1]]]], 4)]
+)
+def test_depth_of(value, depth):
+    assert depth_of(value) == depth
 
 
 def test_a_dialect_that_stumbles_is_a_500_and_not_the_end(dial, post):

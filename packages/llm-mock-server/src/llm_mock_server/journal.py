@@ -222,6 +222,15 @@ def read_json(body: bytes) -> Json:
         return None
 
 
+def depth_of(value: Json) -> int:
+    """Return how many levels of arrays and objects a value has."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
 def redact_headers(headers: Headers) -> Headers:
     """Return ``headers`` with the values of those that carry secrets replaced."""
     return tuple((name, HIDDEN if name in SECRET_HEADERS else value) for name, value in headers)

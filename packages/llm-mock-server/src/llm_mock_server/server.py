@@ -11,7 +11,7 @@ from llm_mock_server.admission import Call, HttpRequest, Rejected, Side, admit, 
 from llm_mock_server.answer import failure_reply
 from llm_mock_server.exchange import Exchange, ResponderResult
 from llm_mock_server.http1 import RawRequest, Refused, split_target
-from llm_mock_server.journal import KEEP, KEEP_BYTES, CapturedRequest, Journal, Kind, Observer
+from llm_mock_server.journal import KEEP, KEEP_BYTES, CapturedRequest, Journal, Kind, Observer, depth_of, read_json
 from llm_mock_server.listener import Listener
 
 Responder = Callable[[HttpRequest], ResponderResult]
@@ -19,6 +19,9 @@ Responder = Callable[[HttpRequest], ResponderResult]
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes of a request body, unless told otherwise."""
+
+MAX_DEPTH = 100
+"""Levels that a body's nesting may have with certainty; beyond, a responder may come to the end of its stack."""
 
 
 @asynccontextmanager
@@ -211,6 +214,8 @@ class MockServer(Listener):
     def apologise(self, exchange: Exchange, error: Exception) -> Reply:
         """Journal a responder's exception and find what to say instead."""
         dialect = self._dialects[exchange.captured.dialect]
+        if isinstance(error, RecursionError) and depth_of(read_json(exchange.raw.body)) > MAX_DEPTH:
+            error = DialectError(f"the body is nested deeper than {MAX_DEPTH} levels, which is too deep")
         if isinstance(error, DialectError):
             exchange.captured.error = error.with_traceback(None)  # whose frames hold the request
             self.journal.reject(exchange.captured)
