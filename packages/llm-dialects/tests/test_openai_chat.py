@@ -281,7 +281,7 @@ CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "x", "input": "y"}}
         ),
         (
             {"role": "developer", "content": "x"},
-            Message(role="system", content=(TextBlock(text="x"),), extra={"role": "developer"}),
+            Message(role="system", content=(TextBlock(text="x"),), extra={"wireRole": "developer"}),
         ),
         ({"role": "assistant", "content": None}, Message(role="assistant", content=())),
         (

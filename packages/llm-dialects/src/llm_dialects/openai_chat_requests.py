@@ -9,7 +9,17 @@ from msgspec import UNSET
 from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
-from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+from llm_dialects.requests import (
+    DEVELOPER,
+    WIRE_ROLE,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    Request,
+    Tool,
+    ToolResultPart,
+)
 
 
 def parse_request(body: Json) -> Request:
@@ -51,7 +61,7 @@ def render_request(request: Request) -> dict[str, Json]:
 
 def _is_header(message: Message) -> bool:
     """Return whether a leading ``message`` is a plain system text."""
-    if message.role != "system" or message.extra not in ({}, {"role": "developer"}):
+    if message.role != "system" or message.extra not in ({}, DEVELOPER):
         return False
     return bool(message.content) and all(isinstance(part, TextBlock) and not part.extra for part in message.content)
 
@@ -73,8 +83,8 @@ def _message(value: dict[str, Json], path: str) -> Message:
         case "system" | "user" as role:
             return Message(role=role, content=_parts(value, path), extra=others(value, "role", "content"))
         case "developer":
-            # Written back as it came: the member in ``extra`` wins over the neutral role.
-            return Message(role="system", content=_parts(value, path), extra=others(value, "content"))
+            extra = DEVELOPER | others(value, "role", "content")
+            return Message(role="system", content=_parts(value, path), extra=extra)
         case "assistant":
             return _assistant(value, path)
         case "tool":
@@ -152,10 +162,10 @@ def render_message(message: Message) -> dict[str, Json]:
     thought = any(isinstance(part, ReasoningBlock) for part in message.content)
     content = None if message.role == "assistant" and not said else _render_parts(said)
     return (
-        {"role": message.role, "content": content}
+        {"role": message.extra.get(WIRE_ROLE, message.role), "content": content}
         | ({"reasoning_content": thoughts} if thought else {})
         | ({"tool_calls": calls} if calls else {})
-        | message.extra
+        | others(message.extra, WIRE_ROLE)
     )
 
 

@@ -15,7 +15,17 @@ from msgspec import UNSET
 from llm_dialects.chunks import Json, ReasoningBlock, Record, TextBlock, ToolCallBlock, fields_of
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
-from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+from llm_dialects.requests import (
+    DEVELOPER,
+    WIRE_ROLE,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    Request,
+    Tool,
+    ToolResultPart,
+)
 
 
 def parse_request(body: Json) -> Request:
@@ -315,10 +325,6 @@ CUSTOM_CALL, CUSTOM_RESULT = "custom_tool_call", "custom_tool_call_output"
 
 ITEM_ID, ITEM_TYPE = "itemId", "itemType"
 """Members of ``extra``: an item's own id, and its type where that is not the usual one of such a part."""
-
-WIRE_ROLE = "wireRole"
-DEVELOPER: dict[str, Json] = {WIRE_ROLE: "developer"}
-"""What tells a developer message from a system message."""
 
 WIRE_NAMES = {ITEM_ID: "id", ITEM_TYPE: "type", WIRE_ROLE: "role"}
 

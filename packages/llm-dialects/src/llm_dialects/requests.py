@@ -43,6 +43,11 @@ class Message(Record, frozen=True):
     content: tuple[Part, ...]
 
 
+WIRE_ROLE = "wireRole"
+DEVELOPER: dict[str, Json] = {WIRE_ROLE: "developer"}
+"""What the ``extra`` of a system message holds that OpenAI calls a developer's, so that it is written back as one."""
+
+
 class Tool(Record, frozen=True):
     """A tool offered to the model; ``input_schema`` is a JSON Schema."""
 
