@@ -14,13 +14,14 @@ from llm_dialects import (
     FinishReason,
     Hang,
     Head,
+    Pause,
     ProviderError,
     Reset,
     Stall,
     TextDelta,
     Throw,
 )
-from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply
+from llm_mock_server.answer import EVENT_STREAM, entry_reply, failure_reply, in_a_burst
 
 SAID = (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="one"), TextDelta(index=0, text="two"))
 DONE = (*SAID, Finish(reason=FinishReason(kind="stop")))
@@ -120,3 +121,12 @@ def test_whoever_waits_for_silence_is_told_after_the_last_word():
 def test_further_headers_of_a_failure():
     head, _ = failure_reply(DIALECTS["openai-chat"], ProviderError("RATE_LIMIT", "slow down"), (("retry-after", "1"),))
     assert ("retry-after", "1") in head.headers
+
+
+def test_a_burst_joins_what_nothing_happens_between():
+    one, two = Body(b"1"), Body(b"2")
+    assert list(in_a_burst([Head(200), one, two])) == [Head(200), Body(b"12")]
+    assert list(in_a_burst([Head(200), one, Pause(1), one, two, Stall()])) == [
+        *(Head(200), one, Pause(1), Body(b"12"), Stall())
+    ]
+    assert list(in_a_burst([Reset("rst")])) == [Reset("rst")]

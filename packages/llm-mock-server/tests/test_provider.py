@@ -60,6 +60,14 @@ def scripted(*entries, **settings):
 # ── In order ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_an_entry_may_leave_in_a_burst():
+    provider = scripted(say("a long text", chunkSize=1), say("a long text", chunkSize=1, burst=True), "stall")
+    pieces, burst = (actions(provider, call(number=number, stream=True)) for number in range(2))
+    assert len(pieces) > 12
+    assert burst[0] == pieces[0]
+    assert [body.data.count(b"data: ") for body in burst[1:]] == [len(pieces) - 1]
+
+
 def test_call_n_is_answered_by_entry_n():
     provider = ScriptedProvider([say("one"), say("two")])
     assert [text_of(provider), text_of(provider)] == ["one", "two"]

@@ -128,6 +128,7 @@ def behave(name="success", **more):
         ({"entries": [say(wehn={})]}, "s.json: entries[0]: unknown key 'wehn'"),
         ({"entries": [say(when={"modle": "m"})]}, "s.json: entries[0].when: unknown key 'modle'"),
         ({"entries": [say(times=0)]}, 's.json: entries[0].times (or "any"): must be a whole number from 1'),
+        ({"entries": [say(burst=1)]}, "s.json: entries[0].burst: must be true or false"),
         ({"entries": [say(times="some")]}, 's.json: entries[0].times (or "any"): must be a whole number'),
         ({"entries": [behave(7)]}, "s.json: entries[0].name: must be a string"),
         ({"entries": [behave(option={})]}, "s.json: entries[0]: unknown key 'option'; the nearest known is 'options'"),

@@ -1,6 +1,6 @@
 """What a script entry looks like on the wire: chunks, failures and silence become actions in a dialect. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
 from llm_dialects import (
@@ -108,6 +108,21 @@ def stream_prefix(dialect: Dialect, chunks: Sequence[StreamChunk], answer: Answe
     yield stream_head(answer)
     for event in dialect.encode_stream(chunks, answer):
         yield Body(event)
+
+
+def in_a_burst(actions: Iterable[Action]) -> Iterator[Action]:
+    """Yield ``actions``, those bodies as one between which nothing happens: a stream that leaves in one write."""
+    pieces: list[bytes] = []
+    for action in actions:
+        if isinstance(action, Body):
+            pieces.append(action.data)
+            continue
+        if pieces:
+            yield Body(b"".join(pieces))
+            pieces = []
+        yield action
+    if pieces:
+        yield Body(b"".join(pieces))
 
 
 def stream_head(answer: Answer) -> Head:

@@ -22,7 +22,7 @@ from llm_dialects import (
 )
 
 from llm_mock_server.admission import HttpRequest
-from llm_mock_server.answer import entry_reply, failure_reply
+from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 from llm_mock_server.behaviours import RANDOM, behave
 from llm_mock_server.conditions import Asked, failures, holds
 from llm_mock_server.cursors import Cursor, Keys
@@ -136,7 +136,8 @@ class ScriptedProvider:
         except EntryError as error:
             return self._refuse(dialect, asked, "invalid", invalid(error))
         cursor.take(at)
-        return self._perform(act, entry.label, dialect, asked, cursor)
+        reply = self._perform(act, entry.label, dialect, asked, cursor)
+        return in_a_burst(reply) if entry.burst else reply
 
     def _begin(self) -> None:
         self._cursors: dict[str, Cursor] = {}

@@ -59,6 +59,7 @@ class ScriptEntry(Struct, frozen=True, kw_only=True):
         act: The same, read; with stand-ins for what is filled in.
         when: Which requests it is for.
         times: How many calls it answers; ``None``: any number.
+        burst: Whether events between which nothing happens leave in one write.
         filler: How it is filled, ``None`` where nothing is.
     """
 
@@ -68,6 +69,7 @@ class ScriptEntry(Struct, frozen=True, kw_only=True):
     act: Act
     when: When = ALWAYS
     times: int | None = 1
+    burst: bool = False
     filler: Filler | None = None
 
     def filled(self, values: Mapping[str, Json], request: Request) -> Act:
@@ -162,7 +164,7 @@ def read_upstream(text: str | bytes, where: str) -> Script:
 
 
 def act_from_json(entry: Json, where: str) -> Act:
-    """Read what an entry does, ``when`` and ``times`` left out.
+    """Read what an entry does, ``when``, ``times`` and ``burst`` left out.
 
     Raises:
         EntryError: an unknown kind, key or behaviour (the nearest known one is named), or a wrong member.
@@ -188,6 +190,7 @@ def script_entry(value: Json, where: str, options: dict[str, Json]) -> ScriptEnt
     said = named if isinstance(value, str) else dict(an_object(value, where))
     when = when_from_json(said.pop("when", {}), f"{where}.when")
     times = times_from_json(said.pop("times", 1), f"{where}.times")
+    burst = a_truth(said.pop("burst", False), f"{where}.burst")
     if name_of(value) == CONNECTION_REFUSED:
         raise EntryError(f"{where}: {CONNECTION_REFUSED!r} may stand first only: it is before any call")
     if said.get("kind") == "behaviour":
@@ -196,7 +199,7 @@ def script_entry(value: Json, where: str, options: dict[str, Json]) -> ScriptEnt
     act = settled(act_from_json(checkable(said), where))
     label = act.name if isinstance(act, Named) else said["kind"]
     filler = from_values_and_request if has_placeholders(said) else None
-    return ScriptEntry(where=where, label=label, json=said, act=act, when=when, times=times, filler=filler)
+    return ScriptEntry(where=where, label=label, json=said, act=act, when=when, times=times, burst=burst, filler=filler)
 
 
 def settled(act: Act) -> Act:
@@ -280,7 +283,7 @@ def read_json(text: str | bytes, where: str) -> Json:
         raise EntryError(f"{where}: not JSON: {error}") from None
 
 
-# kind -> its keys, but for "when" and "times".
+# kind -> its keys, but for "when", "times" and "burst".
 KINDS: Mapping[str, frozenset[str]] = {
     "behaviour": frozenset({"kind", "name", "options"}),
     **{kind: required | optional for kind, (required, optional) in (SAY_KEYS | ENTRY_KEYS).items()},
