@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llm_dialects import (
     DIALECTS,
@@ -248,7 +248,7 @@ def test_both_spellings_mean_the_same():
         "contents": [
             {"parts": [picture, {"file_data": {"mime_type": "image/png", "file_uri": "https://e.invalid/a"}}]},
             {"role": "model", "parts": [{"function_call": {"name": "ls"}, "thought_signature": "c2ln"}]},
-            {"role": "user", "parts": [{"function_response": {"name": "ls", "response": {"output": "ok"}}}]},
+            {"parts": [{"function_response": {"name": "ls", "response": {"output": "ok"}, "parts": [picture]}}]},
         ],
         "tools": [{"function_declarations": [{"name": "ls", "parameters_json_schema": {"type": "object"}}]}],
     }
@@ -257,7 +257,7 @@ def test_both_spellings_mean_the_same():
         "contents": [
             content("user", PICTURE, {"fileData": {"mimeType": "image/png", "fileUri": "https://e.invalid/a"}}),
             content("model", {**call("ls"), "thoughtSignature": "c2ln"}),
-            content("user", response("ls")),
+            content("user", response("ls", parts=[PICTURE])),
         ],
         "tools": [{"functionDeclarations": [{"name": "ls", "parametersJsonSchema": {"type": "object"}}]}],
     }
@@ -348,6 +348,7 @@ ids = st.one_of(st.none(), st.sampled_from(["a", "b", "c", "function-call-0", "f
 turns = st.lists(st.tuples(st.lists(st.tuples(ids, names), max_size=3), st.lists(st.tuples(ids, names), max_size=3)))
 
 
+@example(turns=[([("function-call-0", "ls")], [("a", "ls")])])
 @settings(deadline=None)
 @given(turns=turns)
 def test_any_ids_read_are_read_again_as_the_same(turns):

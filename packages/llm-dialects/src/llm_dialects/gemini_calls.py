@@ -13,7 +13,7 @@ class CallIds:
         self._count = 0
         self._names: dict[str, str] = {}  # id -> name of every call
         self._open: dict[str, str] = {}  # those of this turn that have no response
-        self._unnamed: set[str] = set()  # ids by place
+        self._unnamed: set[str] = set()  # ids by place: nothing tells whether the wire had them
         self._asked = False  # the last turn was the model's
 
     @property
@@ -30,7 +30,7 @@ class CallIds:
     def call(self, given: str | None, name: str) -> str:
         """Take in a call and return its id; ``given`` is the one it has on the wire."""
         call_id = self.next_id if given is None else given
-        if given is None:
+        if call_id == self.next_id:
             self._unnamed.add(call_id)
         self._count += 1
         self._names[call_id] = self._open[call_id] = name

@@ -98,10 +98,11 @@ def _messages(value: dict[str, Json], path: str, ids: CallIds) -> Iterator[Messa
     if role not in ("user", "model", *RESULT_ROLES):
         raise DialectError(f"{path}.role: {role!r} is none of user, model")
     _refuse(value, path, "content")
-    ids.begin_turn(asks=role == "model")
-    parts = [_part(camel(item), at, ids) for item, at in objects(value.get("parts"), f"{path}.parts")]
+    asks = role == "model"
+    ids.begin_turn(asks=asks)
+    parts = [_part(camel(item), at, ids, asks=asks) for item, at in objects(value.get("parts"), f"{path}.parts")]
     extra = others(value, "role", "parts") | ({ROLE: role} if role in RESULT_ROLES else {})
-    yield from split_turn("assistant" if role == "model" else "user", parts, extra)
+    yield from split_turn("assistant" if asks else "user", parts, extra)
 
 
 def _refuse(value: Mapping[str, Json], path: str, *names: str) -> None:
@@ -111,15 +112,16 @@ def _refuse(value: Mapping[str, Json], path: str, *names: str) -> None:
         raise DialectError(f"{path}.{found}: there is no such member")
 
 
-def _part(value: dict[str, Json], path: str, ids: CallIds) -> Part:
+def _part(value: dict[str, Json], path: str, ids: CallIds, *, asks: bool) -> Part:
+    """Read a part of what the model said (``asks``) or was told; only the first has calls, only the other responses."""
     response = value.get("functionResponse")
     inner = response if isinstance(response, dict) else {}
     if OURS & value.keys() or (OURS - RESPONSE_NAMES) & inner.keys():
         return OpaquePart(value=value)
     match value:
-        case {"functionCall": dict(call)} if not others(call, "id", "name", "args"):
+        case {"functionCall": dict(call)} if asks and not others(call, "id", "name", "args"):
             return read_call(value, path, ids)
-        case {"functionResponse": dict(response)}:
+        case {"functionResponse": dict(response)} if not asks:
             return _result(camel(response), f"{path}.functionResponse", ids, others(value, "functionResponse"))
         case {"text": str(text), "thought": True}:
             signature = as_text(value.get(SIGNATURE), f"{path}.{SIGNATURE}")
@@ -159,18 +161,20 @@ def _result(value: dict[str, Json], path: str, ids: CallIds, extra: dict[str, Js
 
 def _media(value: Mapping[str, Json]) -> TextBlock | ImagePart | OpaquePart:
     """Read an image, inline or by its address; anything else stays as it is."""
-    match value:
-        case {"text": str(text)} if "thought" not in value:
-            return TextBlock(text=text, extra=others(value, "text"))
-        case {"inlineData": dict(blob)}:
-            blob, extra = camel(blob), others(value, "inlineData")
+    match camel(value):
+        case part if OURS & part.keys():
+            pass
+        case {"text": str(text), **rest} if "thought" not in rest:
+            return TextBlock(text=text, extra=others(rest))
+        case {"inlineData": dict(blob), **rest}:
+            blob = camel(blob)
             if set(blob) == {"mimeType", "data"} and _is_image(blob["mimeType"]):
-                return ImagePart(media_type=blob["mimeType"], data=blob["data"], extra=extra)
-        case {"fileData": dict(file)}:
-            file, extra = camel(file), others(value, "fileData")
+                return ImagePart(media_type=blob["mimeType"], data=blob["data"], extra=others(rest))
+        case {"fileData": dict(file), **rest}:
+            file = camel(file)
             media_type = file.get("mimeType", UNSET)
             if set(file) - {"mimeType"} == {"fileUri"} and (media_type is UNSET or _is_image(media_type)):
-                return ImagePart(media_type=media_type, url=file["fileUri"], extra=extra)
+                return ImagePart(media_type=media_type, url=file["fileUri"], extra=others(rest))
     return OpaquePart(value=dict(value))
 
 
