@@ -8,7 +8,8 @@ import sys
 import threading
 
 import pytest
-from llm_mock_server.events import EventWriter, stdout_descriptor
+from llm_mock_server.events import EventWriter, result_event, stdout_descriptor
+from llm_mock_server.journal import CapturedRequest
 
 
 @pytest.fixture
@@ -106,3 +107,14 @@ def test_nothing_is_written_where_there_is_no_stdout(monkeypatch):
 
     asyncio.run(scene())
     writer.close()
+
+
+def test_a_result_says_everything_but_what_is_not_dropped():
+    captured = CapturedRequest(
+        number=3, call=1, kind="call", dialect="gemini", method="POST", path="/", query="", headers=(), body=b""
+    )
+    captured.label = "half a \ud83d"
+    told = {"type": "result", "number": 3, "call": 1, "label": "half a \ud83d", "cursor": None, "status": None}
+    told |= {"outcome": None, "bodiesSent": 0, "bytesSent": 0, "error": None}
+    assert json.loads(result_event(captured, 0)) == told
+    assert json.loads(result_event(captured, 7)) == told | {"dropped": 7}

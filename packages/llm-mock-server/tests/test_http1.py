@@ -127,6 +127,12 @@ def test_what_cannot_be_taken_is_refused_once(name):
     check_refused(*REFUSED[name])
 
 
+def test_nobody_is_told_to_go_on_after_a_refusal():
+    large = b"POST /m HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1) + b"x" * (MAX_BODY + 1)
+    events = parse([large + b"POST /m HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"])
+    assert [type(event) for event in events] == [Refused]
+
+
 def test_a_body_of_exactly_the_limit_is_taken():
     (request,) = parse([b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n", b"x" * 1000])
     assert isinstance(request, RawRequest)
@@ -150,6 +156,63 @@ def test_a_request_cut_short_is_seen_as_partial():
 def test_any_bytes_end_in_events_or_nothing(data, places):
     marks = sorted({0, len(data), *(place for place in places if place < len(data))})
     parse(data[begin:end] for begin, end in pairwise(marks))
+
+
+HEADS = st.sampled_from(
+    [
+        b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nX: 1\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nX: 2\r\n\r\n",
+        b"POST /m HTTP/1.1\r\ncontent-length:%03d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\ncontent-length: %d \r\n\r\n",
+        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\nExpect: 100-continue\r\n\r\n",
+        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n",
+        b"POST /m HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: %d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nX: content-length: %d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"POST /m HTTP/1.1\r\ntransfer-encoding: chunked\r\nx-length: %d\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"GET /m?%d HTTP/1.1\r\n\r\n",
+    ]
+)
+BODIES = st.sampled_from(
+    [b"", b"a", b"bb", b"c" * MAX_BODY, b"d" * (MAX_BODY + 1), b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(HEADS, BODIES), max_size=6), st.lists(st.integers(0, 6000)))
+def test_a_head_that_comes_again_is_read_as_the_first_time(requests, places):
+    """Piece by piece as a client sends them, and cut anywhere, they are what they are byte by byte."""
+    pieces = [head % len(body) + body for head, body in requests]
+    data = b"".join(pieces)
+    cut = [data[start:end] for start, end in pairwise([0, *sorted({at for at in places if at < len(data)}), len(data)])]
+    assert parse(pieces) == parse(cut) == parse(data[at : at + 1] for at in range(len(data)))
+
+
+AGAIN = b"POST /m HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [AGAIN, AGAIN.replace(b"A: b", b"A: c")],
+        [AGAIN, AGAIN.replace(b": 2", b": %d" % (MAX_BODY + 1)) + b"x" * (MAX_BODY - 1)],
+        [AGAIN, b"PUT / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(AGAIN), AGAIN],
+        [AGAIN[:16], AGAIN[16:], AGAIN[16:]],
+        [AGAIN, AGAIN + AGAIN, AGAIN + b"\r\n", AGAIN],
+        [AGAIN + b"\r\n", AGAIN, AGAIN[:-1], b"i", AGAIN],
+        [AGAIN, AGAIN[:30], AGAIN[30:], AGAIN],
+    ],
+)
+def test_only_a_whole_request_with_the_same_head_is_the_same_again(pieces):
+    assert parse(pieces) == parse(data[at : at + 1] for data in pieces for at in range(len(data)))
+
+
+@pytest.mark.parametrize("length", [b"5", b"05", b"6", b"4", b"+5", b"5 ", b" 5", b"-5", b"0x5", b"", b"5,5", b"1_0"])
+def test_only_the_digits_of_a_length_may_change(length):
+    first = b"POST /m HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
+    then = b"POST /m HTTP/1.1\r\nContent-Length: " + length + b"\r\nA: b\r\n\r\nhello"
+    assert parse([first, then]) == parse(data[at : at + 1] for data in (first, then) for at in range(len(data)))
 
 
 @settings(max_examples=50, deadline=None)

@@ -95,9 +95,9 @@ def place_of(options: argparse.Namespace, script: Script, server: MockServer) ->
 def report(events: EventWriter, journal: Journal, captured: CapturedRequest) -> None:
     """Tell that a request has begun, or has ended."""
     if captured.outcome is None:
-        events.emit("request", request_event(captured))
+        events.write(request_event(captured))
     else:
-        events.emit("result", result_event(captured, journal.dropped))
+        events.write(result_event(captured, journal.dropped))
 
 
 def exit_status_of_signal() -> asyncio.Future[int]:

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 
+import msgspec
 from llm_dialects import Json
 from llm_dialects.wire import encode_json
+from msgspec import Struct
 
 from llm_mock_server.journal import CapturedRequest
 
@@ -44,6 +46,10 @@ class EventWriter:
 
     def emit(self, kind: str, members: dict[str, Json]) -> None:
         """Write one event."""
+        self.write(line_of(kind, members))
+
+    def write(self, line: bytes) -> None:
+        """Write one event, as a line."""
         if not self._thread.is_alive():
             return
         if self._lines.qsize() >= self._limit:
@@ -52,7 +58,7 @@ class EventWriter:
         if self._skipped:
             self._lines.put(line_of("skipped", {"events": self._skipped}))
             self._skipped = 0
-        self._lines.put(line_of(kind, members))
+        self._lines.put(line)
 
     def watch(self, on_gone: Callable[[], object]) -> None:
         """Have ``on_gone`` called in the running loop once nobody can read any more what is written."""
@@ -117,28 +123,62 @@ def stdout_descriptor() -> int | None:
     return None if sys.stdout is None else sys.stdout.fileno()
 
 
-def request_event(captured: CapturedRequest) -> dict[str, Json]:
-    """Return what is said when a request begins; no headers and no bodies: they hold secrets."""
-    return {
-        "number": captured.number,
-        "call": captured.call,
-        "kind": captured.kind,
-        "dialect": captured.dialect,
-        "method": captured.method,
-        "path": captured.path,
-    }
+def request_event(captured: CapturedRequest) -> bytes:
+    """Return the line that is said when a request begins; no headers and no bodies: they hold secrets."""
+    return event_line(
+        Began(captured.number, captured.call, captured.kind, captured.dialect, captured.method, captured.path)
+    )
 
 
-def result_event(captured: CapturedRequest, dropped: int) -> dict[str, Json]:
-    """Return what is said when it has ended; ``dropped`` is how many entries the journal does not hold any more."""
-    return {
-        "number": captured.number,
-        "call": captured.call,
-        "label": captured.label,
-        "cursor": captured.cursor,
-        "status": captured.status,
-        "outcome": captured.outcome,
-        "bodiesSent": captured.bodies_sent,
-        "bytesSent": captured.bytes_sent,
-        "error": captured.error_text,
-    } | ({"dropped": dropped} if dropped else {})
+def result_event(captured: CapturedRequest, dropped: int) -> bytes:
+    """Return the line that is said when it has ended; ``dropped``: how many entries the journal does not hold now."""
+    ended = Ended(
+        captured.number,
+        captured.call,
+        captured.label,
+        captured.cursor,
+        captured.status,
+        captured.outcome,
+        captured.bodies_sent,
+        captured.bytes_sent,
+        captured.error_text,
+        dropped,
+    )
+    return event_line(ended)
+
+
+class Began(Struct, tag_field="type", tag="request"):
+    """A request has begun."""
+
+    number: int
+    call: int | None
+    kind: str
+    dialect: str
+    method: str
+    path: str
+
+
+class Ended(Struct, tag_field="type", tag="result", rename="camel", omit_defaults=True):
+    """A request has ended."""
+
+    number: int
+    call: int | None
+    label: str | None
+    cursor: str | None
+    status: int | None
+    outcome: str | None
+    bodies_sent: int
+    bytes_sent: int
+    error: str | None
+    dropped: int = 0
+
+
+def event_line(event: Began | Ended) -> bytes:
+    """Return an event as a line. There are two with every request: a struct is written in a third of a dict's time."""
+    try:
+        return _encoder.encode(event) + b"\n"
+    except UnicodeEncodeError:
+        return encode_json(msgspec.to_builtins(event)) + b"\n"
+
+
+_encoder = msgspec.json.Encoder()
