@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from llm_dialects import DIALECTS, Answer, DialectError, chunks_from_json, fold, limits, to_json
+from llm_dialects import DIALECTS, Answer, DialectError, Loss, chunks_from_json, fold, limits, to_json
 
 DIALECT = DIALECTS["gemini"]
 ANSWER = Answer(id="r1", model="m")
@@ -103,7 +103,15 @@ def check_stream(bodies, expected):
     """Decode events in both framings, whole, byte by byte, and with a tail that is no event yet."""
     events = "".join(f"data: {json.dumps(body)}\r\n\r\n" for body in bodies).encode()
     array = json.dumps(bodies, indent=2).encode()
-    for wire in (events, b"\n" + events, b"\xef\xbb\xbf" + events, array, b" " + array, array[:-1]):
+    for wire in (
+        events,
+        b"\n" + events,
+        b"\xef\xbb\xbf" + events,
+        array,
+        b"\xef\xbb\xbf" + array,
+        b" " + array,
+        array[:-1],
+    ):
         for size in (len(wire), 1):
             assert [to_json(chunk) for chunk in decode(wire, size)] == expected
     assert [to_json(chunk) for chunk in decode(events + b'data: {"error": {}}\n', 7)] == expected
@@ -236,6 +244,7 @@ def test_streams_as_providers_send_them(bodies, expected):
     if expected[-1]["type"] == "finish" and expected[-1]["reason"]["kind"] != "error":
         again = b"".join(DIALECT.encode_stream(read, ANSWER))
         assert tuple(decode(again, 4096)) == read
+        assert limits("gemini", read) == ()
 
 
 def test_a_refused_prompt_is_told_as_one():
@@ -312,3 +321,31 @@ def test_a_malformed_event_is_named(wire, message):
 def test_messages_as_providers_send_them(body, expected):
     told = [to_json(chunk) for chunk in DIALECT.decode_message(body.encode())]
     assert told == (expected or [finish("error", failure={"message": "m", "code": "NOT_FOUND"})])
+
+
+BEGUN = text(0, "", "a")[:2]
+SILENT = "an end of a block that the wire does not tell, or one left open"
+PIECES = "the arguments of a tool call in pieces, or no piece"
+DONE = finish("tool-calls")
+FAILED = finish("error", failure={"message": "m", "code": "AUTH"})
+
+
+@pytest.mark.parametrize(
+    ("chunks", "found"),
+    [
+        ([*call(0, "c", "ls", "")[::2], DONE], [PIECES]),
+        ([*call(0, "c", "ls", ""), DONE], []),
+        (BEGUN, []),
+        ([*BEGUN, FAILED], []),
+        (text(0, "a", "a"), [SILENT]),
+        ([*text(0, "a", "a"), FAILED], [SILENT]),
+        (text(0, "a", "a", thoughtSignature="c2ln"), []),
+        ([*BEGUN, *call(1, "c", "ls", "{}")], [SILENT]),
+        ([*BEGUN, *call(1, "c", "ls", "{}"), FAILED], [SILENT]),
+    ],
+)
+def test_what_changes_when_it_is_told(chunks, found):
+    read = chunks_from_json(chunks)
+    told = [limit.what for limit in limits("gemini", read) if limit.loss in (Loss.CUT, Loss.MEANING)]
+    assert told == found
+    assert (tuple(decode(b"".join(DIALECT.encode_stream(read, ANSWER)), 4096)) == read) is not bool(found)

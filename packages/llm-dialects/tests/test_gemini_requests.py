@@ -182,6 +182,22 @@ PICTURE = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
                 result("function-call-1", OK),
             ),
         ),
+        # One call a content, then one response a content.
+        (
+            [
+                content("model", call("ls", {})),
+                content("model", call("ls", {}, id="b")),
+                content("user", response("ls")),
+            ],
+            (
+                said(ToolCallBlock(id="function-call-0", name="ls", arguments="{}")),
+                said(ToolCallBlock(id="b", name="ls", arguments="{}")),
+                result("function-call-0", OK),
+            ),
+        ),
+        # Only the model calls, only the others respond.
+        ([content("user", call("ls"))], (user(OpaquePart(value=call("ls"))),)),
+        ([content("model", response("ls"))], (said(OpaquePart(value=response("ls"))),)),
         # A response to nothing.
         ([content("user", response("ls"))], (result("", OK, name="ls"),)),
         ([content("user", response("ls", id="x"))], (result("x", OK, name="ls"),)),
@@ -210,6 +226,7 @@ ANY = {"exit": 0, "stdout": "x"}
             True,
         ),
         (ANY, None, (OpaquePart(value=ANY),), False),
+        ({"output": [{"output": "x"}]}, None, (OpaquePart(value={"output": "x"}),), False),
         ({"result": "ok"}, None, (OpaquePart(value={"result": "ok"}),), False),
         ({"output": ["a", "b"]}, None, (OpaquePart(value={"output": ["a", "b"]}),), False),
         ({"output": "a", "error": "b"}, None, (OpaquePart(value={"output": "a", "error": "b"}),), False),

@@ -87,9 +87,10 @@ class GeminiDecoder:
     def _texts(self, data: bytes) -> Iterator[bytes | str]:
         """Yield the JSON texts of the events that ``data`` completes."""
         if self._framing is None:
-            data = self._head = self._head + data
-            first = data.removeprefix(BOM).lstrip()[:1]
-            if not first:
+            self._head += data
+            data = self._head.removeprefix(BOM)
+            first = data.lstrip()[:1]
+            if not first or self._head in (BOM[:1], BOM[:2]):
                 return
             self._framing = ArrayDecoder() if first in b"[{" else SseDecoder()
         if isinstance(self._framing, ArrayDecoder):
