@@ -39,9 +39,10 @@ class Server:
 
 def ours(port: int, kind: str, folder: Path) -> list[str]:
     """Return the command as shipped: journal, capture, usage and one JSON line an event are on."""
-    said = {"kind": "say", "text": "pong" if kind == "short" else LONG, "chunkSize": CHUNK_SIZE}
+    text = "pong" if kind == "short" else LONG
+    said = {"kind": "say", "text": text, "chunkSize": CHUNK_SIZE, "burst": kind == "burst"}
     script = folder / f"ours-{kind}.json"
-    script.write_text(json.dumps({"entries": [said], "repeatLast": True} | BURST.get(kind, {})))
+    script.write_text(json.dumps({"entries": [said], "repeatLast": True}))
     return [*COMMAND, "--script", str(script), "--port", str(port)]
 
 
@@ -150,9 +151,6 @@ def on_core(core: int | None) -> Iterator[None]:
 
 COMMAND = [str(Path(sys.executable).parent / "llm-mock-server")]
 """Our command; ``--command`` replaces it."""
-
-BURST: dict[str, dict[str, object]] = {}
-"""What a script says besides its entries, by kind of answer."""
 
 OURS = Server("ours", ours)
 AIMOCK = Server("aimock", aimock, (PEERS / "node_modules/@copilotkit/aimock").is_dir)
