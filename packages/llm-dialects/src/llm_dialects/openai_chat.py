@@ -66,7 +66,7 @@ def encode_message(chunks: Sequence[StreamChunk], answer: Answer) -> bytes:
     if failure is not None:
         return error_body(failure)
     usage = fold(chunks).usage or answer.usage
-    counted = b',"usage":' + encode_json(_render_usage(usage)) if usage else b""
+    counted = b',"usage":' + _usage_json(usage) if usage else b""
     return b'%b,"choices":[%b]%b}' % (_opening("chat.completion", answer), _whole_choice(chunks), counted)
 
 
@@ -175,7 +175,7 @@ def _epilogue(reason: FinishReason, usage: Usage | None, answer: Answer) -> Iter
     kind = encode_json(FINISH.get(reason.kind, reason.kind))
     yield _event(answer, CHOICE % (b"{}", kind))
     if answer.include_usage and usage is not None:
-        yield _event(answer, b"", encode_json(_render_usage(usage)))
+        yield _event(answer, b"", _usage_json(usage))
     yield DONE
 
 
@@ -204,20 +204,26 @@ def _whole(folded: Folded) -> dict[str, Json]:
     )
 
 
-def _render_usage(usage: Usage) -> dict[str, Json]:
+def _usage_json(usage: Usage) -> bytes:
     # Here cached tokens are part of the prompt.
     whole = usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    counts: dict[str, Json] = {
-        "prompt_tokens": whole,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": whole + usage.output_tokens,
-    }
+    counts = b'{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d' % (
+        whole,
+        usage.output_tokens,
+        whole + usage.output_tokens,
+    )
+    details = _usage_details(usage)
+    return b"%b,%b" % (counts, encode_json(details)[1:]) if details else counts + b"}"
+
+
+def _usage_details(usage: Usage) -> dict[str, Json]:
+    details: dict[str, Json] = {}
     prompt = _set({"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens})
     if prompt:
-        counts["prompt_tokens_details"] = prompt
+        details["prompt_tokens_details"] = prompt
     if usage.reasoning_tokens is not UNSET:
-        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
-    return counts
+        details["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return details
 
 
 def _set(members: Mapping[str, Json]) -> dict[str, Json]:

@@ -105,6 +105,8 @@ def find_endpoint(path: str, dialects: Mapping[str, Dialect]) -> tuple[Dialect, 
     """Return the dialect whose endpoint ``path`` ends with, and what stands before it; the longest endpoint wins."""
     best: tuple[Dialect, str] | None = None
     for dialect in dialects.values():
+        if not path.endswith(dialect.endpoints):
+            continue
         for endpoint in dialect.endpoints:
             if path.endswith(endpoint) and (best is None or len(path) - len(endpoint) < len(best[1])):
                 best = dialect, path[: len(path) - len(endpoint)]

@@ -60,12 +60,14 @@ def when_from_json(value: Json, where: str) -> When:
         EntryError: an unknown condition (the nearest known one is named), or one that cannot be meant.
     """
     conditions = an_object(value, where, READERS)
+    if not conditions:
+        return ALWAYS
     return When(**{name: READERS[name](said, f"{where}.{name}") for name, said in conditions.items()})
 
 
 def holds(when: When, asked: Asked) -> str | None:
     """Return ``None`` if all conditions hold, else why the first that does not fails."""
-    return next(failures(when, asked), None)
+    return None if when is ALWAYS else next(failures(when, asked), None)
 
 
 def failures(when: When, asked: Asked) -> Iterator[str]:

@@ -11,9 +11,9 @@ import stat
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 
 import msgspec
 from llm_dialects import Json
@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from llm_mock_server.journal import CapturedRequest
 
-REST = 0.001
+REST = 0.002
 """Seconds between two writes. Waking the thread for every line would cost a busy server more than its answers do."""
 
 
@@ -37,7 +37,11 @@ class EventWriter:
     def __init__(self, descriptor: int | None, limit: int = 10_000) -> None:
         self._descriptor = descriptor
         self._limit = limit
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._lines: deque[bytes] = deque()
+        self._wake = threading.Semaphore(0)
+        self._asleep = True  # the thread waits to be woken
+        self._closing = False
+        self._writing = descriptor is not None
         self._skipped = 0
         self._on_gone: Callable[[], object] = bool
         self._thread = threading.Thread(target=self._run, name="llm-mock-server events", daemon=True)
@@ -50,15 +54,17 @@ class EventWriter:
 
     def write(self, line: bytes) -> None:
         """Write one event, as a line."""
-        if not self._thread.is_alive():
+        if not self._writing:
             return
-        if self._lines.qsize() >= self._limit:
+        if len(self._lines) >= self._limit:
             self._skipped += 1
             return
         if self._skipped:
-            self._lines.put(line_of("skipped", {"events": self._skipped}))
+            self._lines.append(line_of("skipped", {"events": self._skipped}))
             self._skipped = 0
-        self._lines.put(line)
+        self._lines.append(line)
+        if self._asleep:
+            self._rouse()
 
     def watch(self, on_gone: Callable[[], object]) -> None:
         """Have ``on_gone`` called in the running loop once nobody can read any more what is written."""
@@ -80,7 +86,8 @@ class EventWriter:
     def close(self, patience: float = 1.0) -> None:
         """Write what waits, unless nobody reads it for ``patience`` seconds."""
         if self._thread.is_alive():
-            self._lines.put(None)
+            self._closing = True
+            self._rouse()
             self._thread.join(patience)
 
     def _gone(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -89,22 +96,22 @@ class EventWriter:
 
     def _run(self) -> None:
         with suppress(OSError):
-            while (line := self._lines.get()) is not None:
-                write_all(self._descriptor or 0, line + self._waiting())
-                time.sleep(REST)
+            while self._lines or not self._closing:
+                self._wake.acquire()
+                while waiting := len(self._lines):
+                    write_all(self._descriptor or 0, b"".join([self._lines.popleft() for _ in range(waiting)]))
+                    time.sleep(REST)
+                self._asleep = True
+                if self._lines:  # since the last look, by one who did not yet see it asleep
+                    self._rouse()
+            self._writing = False
             return
+        self._writing = False
         self._on_gone()
 
-    def _waiting(self) -> bytes:
-        """Take what else there is, to be written at once."""
-        lines = []
-        for _ in range(min(self._lines.qsize(), 1000)):
-            line = self._lines.get()
-            if line is None:
-                self._lines.put(None)
-                break
-            lines.append(line)
-        return b"".join(lines)
+    def _rouse(self) -> None:
+        self._asleep = False
+        self._wake.release()
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -130,7 +130,7 @@ class ScriptedProvider:
             return self._refuse(dialect, asked, "exhausted", self._exhausted(cursor, asked))
         entry = self.script.entries[at]
         try:
-            act = entry.filled({**self.script.values, **self.values}, request)
+            act = entry.act if entry.filler is None else entry.filled({**self.script.values, **self.values}, request)
         except RenderError as error:
             return self._refuse(dialect, asked, "unfilled", unfilled(entry.where, error))
         except EntryError as error:
