@@ -117,6 +117,18 @@ def lock(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Speed, as ratios taken in one run: `-- mock_server --quick` (its peers need npm), `-- replay`."""
+    sync(session, "bench")
+    name, *options = session.posargs or ["mock_server"]
+    if name == "mock_server":
+        session.chdir(ROOT / "bench" / "peers")
+        session.run_install("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", external=True)
+        session.chdir(ROOT)
+    run(session, "python", f"bench/{name}.py", *options)
+
+
+@nox.session(default=False)
 def stress(session: nox.Session) -> None:
     """The long tests: hundreds of repeats, soaks."""
     sync(session, "tests")
