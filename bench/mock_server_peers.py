@@ -1,8 +1,8 @@
 """The servers that bench/mock_server.py measures: how each is started on the same answers, and what it uses.
 
 Every server answers ``ping`` with ``pong`` (``short``) or streams ``CHUNKS`` pieces of ``CHUNK_SIZE`` characters
-(``long``; ``burst`` is the same answer, said at once, where that is a choice). All write their telemetry, if they have
-any, to the null device.
+(``long``; ``burst`` is the same answer said at once and ``apart`` the same with each piece written by itself, where
+that is a choice). All write their telemetry, if they have any, to the null device.
 """
 
 import json
@@ -52,13 +52,15 @@ def aimock(port: int, kind: str, folder: Path) -> list[str]:
     fixtures = folder / f"aimock-{kind}.json"
     fixtures.write_text(json.dumps({"fixtures": [answer]}))
     command = [node(), str(PEERS / "node_modules/@copilotkit/aimock/dist/cli.js"), "--log-level", "silent"]
+    command += ["--latency", "1"] if kind == "apart" else []
     return [*command, "-p", str(port), "-c", str(CHUNK_SIZE), "-f", str(fixtures)]
 
 
 def deepseek(port: int, kind: str, _: Path) -> list[str]:
     """Return a launcher of the DeepSeek server, which streams whatever is asked."""
     said = {"successText": "pong" if kind == "short" else LONG, "chunkSize": CHUNK_SIZE}
-    options = {"sequence": ["success"], "repeatLast": True} | said
+    delayed = {"sequence": ["slow_success"], "chunkDelayMs": 1} if kind == "apart" else {"sequence": ["success"]}
+    options = {"repeatLast": True} | delayed | said
     return [node(), str(PEERS / "dsh.mjs"), str(port), json.dumps(options)]
 
 
