@@ -13,7 +13,6 @@ from llm_dialects import (
     same_messages,
     strip_volatile,
 )
-from llm_dialects.lineage import same_last_message
 
 
 def said(*texts, system=()):
@@ -43,8 +42,6 @@ def test_what_is_compared():
     a, b = said("a", "z", system=("s",)), said("b", "z", system=("s",))
     assert same_header(a, b)
     assert not same_messages(a, b)
-    assert same_last_message(a, b)
-    assert not same_last_message(a, said())
     assert not same_header(a, said("a", "z"))
 
 

@@ -84,12 +84,6 @@ class PromptParams(Struct, frozen=True, rename="camel"):
     prompt: list[ContentBlock]
 
 
-class CancelParams(Struct, frozen=True, rename="camel"):
-    """``session/cancel``."""
-
-    session_id: str
-
-
 class SetModeParams(Struct, frozen=True, rename="camel"):
     """``session/set_mode``."""
 

@@ -133,16 +133,6 @@ class Finish(Record, frozen=True, tag_field="type", tag="finish"):
 
 StreamChunk = BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd | UsageChunk | Finish
 
-CHUNK_TYPES: tuple[type[Record], ...] = (
-    BlockStart,
-    TextDelta,
-    ReasoningDelta,
-    ToolCallDelta,
-    BlockEnd,
-    UsageChunk,
-    Finish,
-)
-
 
 def chunk_from_json(value: Json) -> StreamChunk:
     """Read one chunk from its JSON object.

@@ -36,11 +36,6 @@ def same_header(a: Request, b: Request) -> bool:
     return a.system == b.system and a.tools == b.tools
 
 
-def same_last_message(a: Request, b: Request) -> bool:
-    """Return whether both histories end in the same message."""
-    return a.messages[-1:] == b.messages[-1:]
-
-
 def strip_volatile(request: Request) -> Request:
     """Return ``request`` without what a provider signs anew each time: signatures of thinking, wherever they stand."""
     messages = tuple(msgspec.structs.replace(m, **_without_signatures(m)) for m in request.messages)
