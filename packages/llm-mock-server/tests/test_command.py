@@ -78,7 +78,7 @@ def test_a_refusal_first_is_a_phase():
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("--sequence", "sucess"), "--sequence: entries[0].name: no behaviour is called 'sucess'; the nearest is 's"),
+        (("--sequence", "sucess"), "--sequence: entries[0].name: no behaviour is called 'sucess'; the nearest known "),
         (("--sequence", "success,,stall"), "entries[1]"),
         (("--sequence", ""), "entries[0]"),
         (("--sequence", "connection_refused"), "must be followed"),

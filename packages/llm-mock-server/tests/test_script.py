@@ -113,10 +113,10 @@ def behave(name="success", **more):
         ({"entries": [], "seed": "x"}, "s.json: seed: must be a whole number"),
         ({"entries": [], "cursor": "sesion"}, "s.json: cursor: no cursor is called 'sesion'"),
         ({"entries": [], "weights": {"succes": 1}}, "s.json: weights: no behaviour is called 'succes'"),
-        ({"entries": [], "options": {"chunksize": 1}}, "s.json: options: no option is called 'chunksize'"),
+        ({"entries": [], "options": {"chunksize": 1}}, "s.json: options: no option is called 'chunksize'; the "),
         ({"entries": [], "values": {"a b": 1}}, "s.json: values: 'a b' cannot be the name of a placeholder"),
         ({"entries": [], "values": {"fromRequest:x": 1}}, "s.json: values: 'fromRequest:x' cannot be"),
-        ({"entries": ["rate_limt"]}, "s.json: entries[0].name: no behaviour is called 'rate_limt'; the nearest is 'ra"),
+        ({"entries": ["rate_limt"]}, "s.json: entries[0].name: no behaviour is called 'rate_limt'; the nearest known"),
         ({"entries": [7]}, "s.json: entries[0]: must be an object"),
         ({"entries": [{}]}, "s.json: entries[0].kind: must be a string"),
         (

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import msgspec
+from llm_dialects.words import nearest
 from msgspec import Struct
 
 from acp_agent.errors import ConfigError
@@ -122,24 +123,22 @@ def read_source(source: Source) -> dict[str, dict[str, Any]]:
 
 def unknown_key(source: Source, table: str, key: str, known: Iterable[str]) -> ConfigError:
     """Return the error for a key that no setting has, with the nearest one that exists."""
-    near, hint = nearest(key, list(known))
+    near, hint = meant(key, list(known))
     what = f"unknown key {key!r} in [{table}]" if table else f"unknown table [{key}]"
     mend = f"rename it to {near!r}" if near else "remove it"
     return ConfigError(f"{what}; {hint}", source.name, key_line(source.text, table, key), mend)
 
 
-def nearest(word: str, known: Sequence[str]) -> tuple[str, str]:
+def meant(word: str, known: Sequence[str]) -> tuple[str, str]:
     """Return the known word that ``word`` may be meant to be, "" where none is near, and a hint that says so."""
-    import difflib
-
-    near = next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.5)), "")
+    near = nearest(word, known, likeness=0.5)
     return near, f"did you mean {near!r}?" if near else f"known are {', '.join(known)}"
 
 
 def hinted(what: str, table: str, key: str) -> str:
     """Return msgspec's words on a wrong word with the ones that would be right."""
     word, known = what.removeprefix(WRONG_WORD)[1:-1], words_of(table, key)
-    return f"{what}; {nearest(word, known)[1]}" if what.startswith(WRONG_WORD) and known else what
+    return f"{what}; {meant(word, known)[1]}" if what.startswith(WRONG_WORD) and known else what
 
 
 def words_of(table: str, key: str) -> tuple[str, ...]:

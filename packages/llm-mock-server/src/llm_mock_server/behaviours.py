@@ -1,14 +1,14 @@
 """Every way a provider can answer or fail, by name; the table at the foot is the whole of it. Pure."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
-from llm_dialects import Action, EntryError
+from llm_dialects import Action
 
 from llm_mock_server import behaviours_answer as answers
 from llm_mock_server import behaviours_connection as connections
 from llm_mock_server import behaviours_status as statuses
 from llm_mock_server import behaviours_stream as streams
+from llm_mock_server.fields import a_word
 from llm_mock_server.situation import Behaviour, Situation
 
 RANDOM = "random"
@@ -33,10 +33,7 @@ def check_name(name: str, where: str) -> str:
     Raises:
         EntryError: it is not; the nearest known name is named.
     """
-    if name in NAMES:
-        return name
-    near = get_close_matches(name, NAMES, n=1, cutoff=0.0)[0]
-    raise EntryError(f"{where}: no behaviour is called {name!r}; the nearest is {near!r}\nmend: write {near!r}")
+    return a_word(name, NAMES, where, "no behaviour is called")
 
 
 # In the order of the README; those that are no acts stand where they belong.

@@ -8,11 +8,11 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
 from llm_dialects import DIALECTS, EntryError, Json
+from llm_dialects.words import nearest
 
 from llm_mock_server.behaviours import RANDOM
 from llm_mock_server.dice import weights_from_json
@@ -36,8 +36,8 @@ class Parser(argparse.ArgumentParser):
         """Read the flags; of an unknown one name the nearest known."""
         options, unknown = self.parse_known_args(argv)
         if unknown:
-            near = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1)
-            self.error(f"there is no {unknown[0]}" + (f", the nearest is {near[0]}" if near else ""))
+            near = nearest(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"there is no {unknown[0]}" + (f", the nearest is {near}" if near else ""))
         return options
 
 

@@ -5,7 +5,6 @@ with ``{"error": {"code", "message", "mend"}}``, and changes nothing. ``ROUTES``
 """
 
 import asyncio
-import difflib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from llm_dialects import Action, Body, EntryError, Head, Json, Reply
 from llm_dialects.wire import decode_json, encode_json
+from llm_dialects.words import nearest
 from msgspec import Struct
 
 from llm_mock_server.answer import whole
@@ -132,8 +132,9 @@ def find_route(method: str, path: str) -> Route:
         raise ControlError(
             405, "WRONG_METHOD", f"{path} takes {allow}, not {method}", mend, headers=(("allow", allow),)
         )
-    nearest = f", the nearest is {near}" if (near := nearest_of(path, [at for _, at in ROUTES])) else ""
-    raise ControlError(404, "NO_SUCH_PATH", f"there is no {path[:200]}{nearest}", mend)
+    near = nearest(path, [at for _, at in ROUTES])
+    hint = f", the nearest is {near}" if near else ""
+    raise ControlError(404, "NO_SUCH_PATH", f"there is no {path[:200]}{hint}", mend)
 
 
 def read_query(query: str, known: tuple[str, ...]) -> dict[str, str]:
@@ -144,11 +145,6 @@ def read_query(query: str, known: tuple[str, ...]) -> dict[str, str]:
             mend = f"say one of {', '.join(known)}" if known else "leave it out"
             raise ControlError(400, "BAD_QUERY", f"there is no parameter {name[:40]!r} here", mend)
     return given
-
-
-def nearest_of(word: str, known: list[str]) -> str:
-    """Return the known word that is most like ``word``, or ""."""
-    return next(iter(difflib.get_close_matches(word[:200], known, 1)), "")
 
 
 def unmeant(code: str, error: Exception, mend: str) -> ControlError:

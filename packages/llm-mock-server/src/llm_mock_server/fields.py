@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from llm_dialects import EntryError, Json
+from llm_dialects.words import nearest
 
 
 def an_object(value: Json, where: str, known: Iterable[str] | None = None) -> dict[str, Json]:
@@ -23,8 +23,9 @@ def a_word(word: str, known: tuple[str, ...], where: str, what: str) -> str:
     """Return ``word``, which must be one of ``known``; ``what`` says what a wrong one is."""
     if word in known:
         return word
-    near = get_close_matches(word, known, n=1, cutoff=0.0)[0]
-    raise EntryError(f"{where}: {what} {word!r}; the nearest known is {near!r}, known are {', '.join(known)}")
+    near = nearest(word, known, likeness=0)
+    others = f", known are {', '.join(known)}" if len(known) <= LISTED else ""
+    raise EntryError(f"{where}: {what} {word!r}; the nearest known is {near!r}{others}\nmend: write {near!r}")
 
 
 def a_list(value: Json, where: str) -> list[Json]:
@@ -62,3 +63,7 @@ def a_regex(value: Json, where: str) -> re.Pattern[str]:
         return re.compile(a_text(value, where))
     except re.error as error:
         raise EntryError(f"{where}: {value!r} is no regular expression: {error}") from None
+
+
+LISTED = 12
+"""Known words that are listed beside the nearest; of more, nobody reads a list."""

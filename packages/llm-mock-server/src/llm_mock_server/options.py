@@ -1,7 +1,6 @@
 """What a behaviour says and how fast: texts, tools and delays, read from JSON and checked. Pure."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -9,6 +8,8 @@ from llm_dialects import EntryError, Json
 from llm_dialects.entries import SaidCall, say_from_json
 from llm_dialects.wire import compact, read_object
 from msgspec import Struct
+
+from llm_mock_server.fields import a_word, an_object
 
 MAX_DELAY_MS = 2**31 - 1
 """The longest delay: 24 days. More is a mistake in units, not a wish."""
@@ -68,9 +69,7 @@ def options_from_json(value: Json, where: str, base: Options | None = None) -> O
     Raises:
         EntryError: an unknown key (the nearest known one is named), or a value that is none.
     """
-    if not isinstance(value, dict):
-        raise EntryError(f"{where}: must be an object of options")
-    read = {_field(key, where): _read(key, given, where) for key, given in value.items()}
+    read = {_field(key, where): _read(key, given, where) for key, given in an_object(value, where).items()}
     return msgspec.structs.replace(Options() if base is None else base, **read)
 
 
@@ -82,10 +81,7 @@ def options_to_json(options: Options) -> dict[str, Json]:
 
 
 def _field(key: str, where: str) -> str:
-    if key in FIELDS:
-        return FIELDS[key]
-    near = get_close_matches(key, FIELDS, n=1, cutoff=0.0)[0]
-    raise EntryError(f"{where}: no option is called {key!r}; the nearest is {near!r}")
+    return FIELDS[a_word(key, tuple(FIELDS), where, "no option is called")]
 
 
 def _read(key: str, value: Json, where: str) -> Any:

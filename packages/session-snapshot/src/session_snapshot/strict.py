@@ -1,6 +1,5 @@
 """Reading a committed TOML or JSON file into a closed type: an unknown key is an error naming the nearest known one."""
 
-import difflib
 import json
 import re
 import tomllib
@@ -9,6 +8,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
+from llm_dialects.words import nearest
 
 from session_snapshot.errors import FixtureError
 from session_snapshot.lines import Path, line_at, line_of, line_within, path_of
@@ -78,10 +78,10 @@ def explain(message: str, value: Any, text: str, path: str, kind: Any) -> Fixtur
 def misspelt(what: str, word: str, known: Iterable[str], path: str, line: int | None) -> FixtureError:
     """An error for a word outside a closed set; ``what`` is its sentence up to the nearest right word."""
     known = sorted(set(known))
-    close = difflib.get_close_matches(word, known, 1)
-    nearest = f"; the nearest known one is {close[0]!r}" if close else ""
-    mend = f"write {close[0]!r}, or remove it" if close else f"one of: {', '.join(known)}"
-    return FixtureError(what + nearest, path, line, mend)
+    near = nearest(word, known)
+    hint = f"; the nearest known one is {near!r}" if near else ""
+    mend = f"write {near!r}, or remove it" if near else f"one of: {', '.join(known)}"
+    return FixtureError(what + hint, path, line, mend)
 
 
 # ── the types at a path ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,11 +1,11 @@
 """What a recording is taken from: the real provider, or ``upstream.json`` on a server that stands in for it."""
 
-import difflib
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from llm_dialects import EntryError, Throw
+from llm_dialects.words import nearest
 from llm_mock_server import ScriptedProvider, read_upstream, serve
 from msgspec import Struct
 
@@ -112,6 +112,6 @@ def explained(message: str, text: str, where: str) -> FixtureError:
     if found := re.search(r"line (\d+) column", what):
         return FixtureError(what, where, int(found[1]), "correct the file")
     word = next(iter(re.findall(r"'([^']+)'", what)), "")
-    close = difflib.get_close_matches(word, (*KINDS, *KEYS), 1) if word not in KEYS else []
-    mend = f"write {close[0]!r}" if close else f"an entry is one of {', '.join(KINDS)} (README, 'Your own agent')"
+    near = "" if word in KEYS else nearest(word, (*KINDS, *KEYS))
+    mend = f"write {near!r}" if near else f"an entry is one of {', '.join(KINDS)} (README, 'Your own agent')"
     return FixtureError(what, where, line_of(text, word) if word else None, mend)
