@@ -86,7 +86,7 @@ def test_a_refusal_first_is_a_phase():
         (("--sequence", "success", "--seed", "1"), "--seed: nothing in --sequence is 'random'"),
         (("--sequence", "success", "--random-weights", "success=1"), "--random-weights: nothing"),
         (("--sequence", "random", "--random-weights", "success"), "--random-weights: 'success' is not NAME=NUMBER"),
-        (("--sequence", "random", "--random-weights", "stal=1"), "nearest is 'stall'"),
+        (("--sequence", "random", "--random-weights", "stal=1"), "nearest known is 'stall'"),
         (("--sequence", "random", "--random-weights", "stall=-1"), "--random-weights"),
         (("--sequence", "random", "--random-weights", "stall=nan"), "--random-weights"),
         (("--sequence", "random", "--random-weights", "stall=0"), "--random-weights"),

@@ -83,7 +83,7 @@ def test_a_script_is_put_and_its_state_got():
     ("script", "words"),
     [
         ({"entries": [{"kind": "sing"}]}, "script: entries[0].kind"),
-        ({"entries": ["sucess"]}, "nearest is 'success'"),
+        ({"entries": ["sucess"]}, "nearest known is 'success'"),
         ({"entries": [], "sede": 1}, "'seed'"),
         ([], "script"),
         (None, "script"),

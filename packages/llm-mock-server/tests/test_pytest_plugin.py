@@ -103,7 +103,7 @@ def test(llm_mock_server):
     llm_mock_server("success", unconsumed_ok=True)
     llm_mock_server("sucess")
 """
-    check(pytester, text, "*nearest is 'success'*", failed=1)
+    check(pytester, text, "*nearest known is 'success'*", failed=1)
 
 
 def test_pytest_alone_imports_nothing_of_the_server():
