@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
+from llm_dialects.contents import only_text
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+from llm_dialects.tools import read_function, render_function
 from llm_dialects.turns import join_turns, split_turn
 from llm_dialects.wire import arguments_text, arguments_value
 
@@ -148,9 +150,8 @@ def _render_turn(turn: Sequence[Message]) -> dict[str, Json]:
 
 
 def _render_content(parts: Sequence[Part]) -> Json:
-    if len(parts) == 1 and isinstance(parts[0], TextBlock) and not parts[0].extra:
-        return parts[0].text
-    return [_render_part(part) for part in parts]
+    text = only_text(parts)
+    return [_render_part(part) for part in parts] if text is None else text
 
 
 def _render_part(part: Part) -> Json:
@@ -174,23 +175,15 @@ def _render_part(part: Part) -> Json:
 
 def _tool(value: dict[str, Json], path: str) -> Tool:
     """Return a tool. One of the provider's own (it has a ``type``) keeps the whole of its wire form in ``extra``."""
-    name = as_text(value.get("name"), f"{path}.name")
     if value.get("type", "custom") != "custom":
-        return Tool(name=name, extra=others(value))
-    return Tool(
-        name=name,
-        description=as_text(value.get("description"), f"{path}.description"),
-        input_schema=value.get("input_schema", UNSET),
-        extra=others(value, "type", "name", "description", "input_schema"),
-    )
+        return Tool(name=as_text(value.get("name"), f"{path}.name"), extra=others(value))
+    return read_function(value, path, "input_schema", "type")
 
 
 def _render_tool(tool: Tool) -> dict[str, Json]:
     if "type" in tool.extra:
         return tool.extra
-    description = {"description": tool.description} if tool.description else {}
-    schema = {} if tool.input_schema is UNSET else {"input_schema": tool.input_schema}
-    return {"name": tool.name} | description | schema | tool.extra
+    return render_function(tool, "input_schema")
 
 
 REDACTED = "redactedData"

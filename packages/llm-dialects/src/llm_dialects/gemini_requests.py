@@ -19,6 +19,7 @@ from llm_dialects.gemini_calls import CallIds
 from llm_dialects.gemini_results import read_response, render_response
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
+from llm_dialects.tools import read_function, render_function
 from llm_dialects.turns import join_turns, split_turn
 from llm_dialects.wire import arguments_text, read_object
 
@@ -260,12 +261,7 @@ def _tools(value: dict[str, Json], path: str) -> Iterator[Tool]:
 def _function(value: dict[str, Json], path: str) -> Tool:
     _refuse(value, path, "inputSchema")
     schema = next((name for name in ("parametersJsonSchema", "parameters") if name in value), "")
-    return Tool(
-        name=as_text(value.get("name"), f"{path}.name"),
-        description=as_text(value.get("description"), f"{path}.description"),
-        input_schema=value.get(schema, UNSET),
-        extra=others(value, "name", "description", schema),
-    )
+    return read_function(value, path, schema)
 
 
 def _render_tools(tools: Sequence[Tool]) -> Iterator[dict[str, Json]]:
@@ -274,20 +270,13 @@ def _render_tools(tools: Sequence[Tool]) -> Iterator[dict[str, Json]]:
         if own:
             yield from (tool.extra for tool in group)
         else:
-            yield {"functionDeclarations": [_render_function(tool) for tool in group]}
+            yield {"functionDeclarations": [render_function(tool, _schema_name(tool.input_schema)) for tool in group]}
 
 
-def _render_function(tool: Tool) -> dict[str, Json]:
-    description = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name} | description | _render_schema(tool.input_schema) | tool.extra
-
-
-def _render_schema(schema: Json) -> dict[str, Json]:
+def _schema_name(schema: Json) -> str:
     """Return the member that holds ``schema``: Google's own kind of schema has its types in capitals."""
-    if schema is UNSET:
-        return {}
     googles = isinstance(schema, dict) and str(schema.get("type", "")).isupper()
-    return {"parameters" if googles else "parametersJsonSchema": schema}
+    return "parameters" if googles else "parametersJsonSchema"
 
 
 CALL_PATH = re.compile(r"/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent)$")

@@ -1,12 +1,12 @@
 """OpenAI chat completions: request bodies to neutral requests and back."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from msgspec import UNSET
 
 from llm_dialects.chunks import Json, ReasoningBlock, TextBlock, ToolCallBlock
+from llm_dialects.contents import image_at, only_text, split_system, url_of
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import (
@@ -20,6 +20,7 @@ from llm_dialects.requests import (
     Tool,
     ToolResultPart,
 )
+from llm_dialects.tools import read_function, render_function
 
 
 def parse_request(body: Json) -> Request:
@@ -35,15 +36,11 @@ def parse_request(body: Json) -> Request:
         _plain(item) or _message(as_object(item, f"$.messages[{at}]"), f"$.messages[{at}]")
         for at, item in enumerate(as_list(body.get("messages"), "$.messages"))
     ]
-    leading = 0
-    system: list[str] = []
-    while leading < len(messages) and _is_header(messages[leading]):
-        system += [part.text for part in messages[leading].content if isinstance(part, TextBlock)]
-        leading += 1
+    system, conversation = split_system(messages)
     return Request(
-        system=tuple(system),
+        system=system,
         tools=tuple(_tool(item, path) for item, path in objects(body.get("tools"), "$.tools")),
-        messages=tuple(messages[leading:]),
+        messages=conversation,
         params={key: value for key, value in body.items() if key not in {"messages", "tools"}},
     )
 
@@ -57,13 +54,6 @@ def render_request(request: Request) -> dict[str, Json]:
 
 
 # ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _is_header(message: Message) -> bool:
-    """Return whether a leading ``message`` is a plain system text."""
-    if message.role != "system" or message.extra not in ({}, DEVELOPER):
-        return False
-    return bool(message.content) and all(isinstance(part, TextBlock) and not part.extra for part in message.content)
 
 
 def _plain(value: Json) -> Message | None:
@@ -136,17 +126,9 @@ def _part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | OpaquePa
     if value.get("type") == "text" and isinstance(value.get("text"), str):
         return TextBlock(text=value["text"], extra=others(value, "type", "text"))
     if value.get("type") == "image_url" and isinstance(value.get("image_url"), dict):
-        return _image(value["image_url"], f"{path}.image_url")
+        image = value["image_url"]
+        return image_at(as_text(image.get("url"), f"{path}.image_url.url"), others(image, "url"))
     return OpaquePart(value=value)
-
-
-def _image(value: dict[str, Json], path: str) -> ImagePart:
-    url = as_text(value.get("url"), f"{path}.url")
-    extra = others(value, "url")
-    inline = DATA_URL.fullmatch(url)
-    if inline:
-        return ImagePart(media_type=inline["type"], data=inline["data"], extra=extra)
-    return ImagePart(url=url, extra=extra)
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -192,9 +174,8 @@ def _render_call(part: Part) -> Json:
 
 def _render_parts(parts: Sequence[Part]) -> Json:
     """Return ``content``: a string where one plain text is all there is."""
-    if len(parts) == 1 and isinstance(parts[0], TextBlock) and not parts[0].extra:
-        return parts[0].text
-    return list(_each_part(parts))
+    text = only_text(parts)
+    return list(_each_part(parts)) if text is None else text
 
 
 def _each_part(parts: Sequence[Part]) -> Iterator[Json]:
@@ -203,8 +184,7 @@ def _each_part(parts: Sequence[Part]) -> Iterator[Json]:
             case TextBlock():
                 yield {"type": "text", "text": part.text} | part.extra
             case ImagePart():
-                url = part.url if part.url is not UNSET else f"data:{part.media_type};base64,{part.data}"
-                yield {"type": "image_url", "image_url": {"url": url} | part.extra}
+                yield {"type": "image_url", "image_url": {"url": url_of(part)} | part.extra}
             case OpaquePart():
                 yield part.value
             case ReasoningBlock():
@@ -224,23 +204,15 @@ def _tool(value: dict[str, Json], path: str) -> Tool:
     if value.get("type") != "function" or not isinstance(function, dict) or others(value, "type", "function"):
         inner = function if isinstance(function, dict) else value
         return Tool(name=as_text(inner.get("name", value.get("type")), f"{path}.name"), extra=value)
-    return Tool(
-        name=as_text(function.get("name"), f"{path}.function.name"),
-        description=as_text(function.get("description"), f"{path}.function.description"),
-        input_schema=function.get("parameters", UNSET),
-        extra=others(function, "name", "description", "parameters"),
-    )
+    return read_function(function, f"{path}.function", "parameters")
 
 
 def _render_tool(tool: Tool) -> dict[str, Json]:
     if "type" in tool.extra:
         return tool.extra
-    description = {"description": tool.description} if tool.description else {}
-    schema = {} if tool.input_schema is UNSET else {"parameters": tool.input_schema}
-    return {"type": "function", "function": {"name": tool.name} | description | schema | tool.extra}
+    return {"type": "function", "function": render_function(tool, "parameters")}
 
 
 PLAIN_ROLES = ("user", "assistant", "system")
 REASONING_NAMES = ("reasoning_content", "reasoning")
 CALL_NAMES = ("name", "arguments")
-DATA_URL = re.compile(r"data:(?P<type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)

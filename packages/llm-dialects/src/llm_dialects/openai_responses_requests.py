@@ -5,7 +5,6 @@ message as long as nothing else comes between; every other item is a message of 
 whole is kept whole, as an ``OpaquePart`` on the side of whoever wrote it.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import assert_never
@@ -13,6 +12,7 @@ from typing import assert_never
 from msgspec import UNSET
 
 from llm_dialects.chunks import Json, ReasoningBlock, Record, TextBlock, ToolCallBlock, fields_of
+from llm_dialects.contents import image_at, only_text, split_system, url_of
 from llm_dialects.dialect import DialectError
 from llm_dialects.reading import as_list, as_object, as_text, objects, others
 from llm_dialects.requests import (
@@ -26,6 +26,7 @@ from llm_dialects.requests import (
     Tool,
     ToolResultPart,
 )
+from llm_dialects.tools import read_function, render_function
 
 
 def parse_request(body: Json) -> Request:
@@ -37,15 +38,11 @@ def parse_request(body: Json) -> Request:
         DialectError: naming the JSON path.
     """
     body = as_object(body, "$")
-    messages = tuple(_messages(body.get("input")))
-    leading = next((at for at, message in enumerate(messages) if not _is_header(message)), len(messages))
+    system, conversation = split_system(tuple(_messages(body.get("input"))))
     return Request(
-        system=(
-            *_instructions(body.get("instructions")),
-            *(part.text for m in messages[:leading] for part in m.content if isinstance(part, TextBlock)),
-        ),
+        system=(*_instructions(body.get("instructions")), *system),
         tools=tuple(_tool(item, path) for item, path in objects(body.get("tools"), "$.tools")),
-        messages=messages[leading:],
+        messages=conversation,
         params={key: value for key, value in body.items() if key not in {"input", "tools", "instructions"}},
     )
 
@@ -71,13 +68,6 @@ def render_request(request: Request) -> dict[str, Json]:
 def _instructions(value: Json) -> Iterator[str]:
     if value is not None:
         yield as_text(value, "$.instructions")
-
-
-def _is_header(message: Message) -> bool:
-    """Return whether a leading ``message`` is a plain system text."""
-    known = message.extra in ({}, DEVELOPER)
-    plain = all(isinstance(part, TextBlock) and not part.extra for part in message.content)
-    return message.role == "system" and known and plain and bool(message.content)
 
 
 def _messages(value: Json) -> Iterator[Message]:
@@ -204,12 +194,7 @@ def _part(value: dict[str, Json], path: str) -> TextBlock | ImagePart | OpaquePa
 
 
 def _image(value: dict[str, Json], path: str) -> ImagePart | OpaquePart:
-    url, extra = as_text(value["image_url"], f"{path}.image_url"), others(value, "type", "image_url")
-    inline = DATA_URL.fullmatch(url)
-    if inline:
-        image = ImagePart(media_type=inline["type"], data=inline["data"], extra=extra)
-    else:
-        image = ImagePart(url=url, extra=extra)
+    image = image_at(as_text(value["image_url"], f"{path}.image_url"), others(value, "type", "image_url"))
     return OpaquePart(value=others(value)) if _clashes(image) else image
 
 
@@ -276,9 +261,8 @@ def _render_result(part: Part, extra: Mapping[str, Json]) -> Json:
 
 def _render_parts(parts: Sequence[Part]) -> Json:
     """Return a content: a string where one plain text is all there is."""
-    if len(parts) == 1 and isinstance(parts[0], TextBlock) and not parts[0].extra:
-        return parts[0].text
-    return [_render_part(part) for part in parts]
+    text = only_text(parts)
+    return [_render_part(part) for part in parts] if text is None else text
 
 
 def _render_part(part: Part) -> Json:
@@ -288,8 +272,7 @@ def _render_part(part: Part) -> Json:
         case ReasoningBlock():
             return {"type": "input_text", "text": part.text}
         case ImagePart():
-            url = part.url if part.url is not UNSET else f"data:{part.media_type};base64,{part.data}"
-            return {"type": "input_image", "image_url": url} | part.extra
+            return {"type": "input_image", "image_url": url_of(part)} | part.extra
         case OpaquePart():
             return part.value
         case ToolCallBlock() | ToolResultPart():
@@ -305,20 +288,13 @@ def _tool(value: dict[str, Json], path: str) -> Tool:
     """Return a tool. One that is no function keeps the whole of its wire form in ``extra``."""
     if value.get("type") != "function":
         return Tool(name=as_text(value.get("name", value.get("type")), f"{path}.name"), extra=others(value))
-    return Tool(
-        name=as_text(value.get("name"), f"{path}.name"),
-        description=as_text(value.get("description"), f"{path}.description"),
-        input_schema=value.get("parameters", UNSET),
-        extra=others(value, "type", "name", "description", "parameters"),
-    )
+    return read_function(value, path, "parameters", "type")
 
 
 def _render_tool(tool: Tool) -> dict[str, Json]:
     if "type" in tool.extra:
         return tool.extra
-    description = {"description": tool.description} if tool.description else {}
-    schema = {} if tool.input_schema is UNSET else {"parameters": tool.input_schema}
-    return {"type": "function", "name": tool.name} | description | schema | tool.extra
+    return {"type": "function"} | render_function(tool, "parameters")
 
 
 CUSTOM_CALL, CUSTOM_RESULT = "custom_tool_call", "custom_tool_call_output"
@@ -333,5 +309,3 @@ PARAGRAPH = "\n\n"
 
 TEXT_MEMBERS = frozenset({"annotations", "logprobs"})
 """Members of an output text, told apart from those of the message around it."""
-
-DATA_URL = re.compile(r"data:(?P<type>[^;,]+);base64,(?P<data>.*)", re.DOTALL)
