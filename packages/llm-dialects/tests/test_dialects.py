@@ -57,6 +57,12 @@ def test_the_key_a_client_sends(name, headers, key):
     assert DIALECTS[name].api_key(headers) == key
 
 
+@pytest.mark.parametrize(("name", "dialect"), DIALECTS.items())
+def test_the_key_is_found_where_it_is_sent(name, dialect):
+    header, value = dialect.key_header
+    assert dialect.api_key({header: value.format(key="a{b}")}) == "a{b}", name
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_only_gemini_takes_a_key_from_the_query(name):
     assert DIALECTS[name].api_key({}, "alt=sse&key=a%2Bb") == ("a+b" if name == "gemini" else None)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpcore2
 import msgspec
 from llm_dialects import DIALECTS, Dialect, DialectError, Finish, Request, StreamChunk, call_of
+from llm_dialects.dialect import EVENT_STREAM
 
 from acp_agent import __version__
 from acp_agent.config import ModelConfig
@@ -55,13 +56,15 @@ class HttpModel:
         await self._pool.aclose()
 
     def _headers(self, session_key: str) -> list[tuple[str, str]]:
+        name, value = self._dialect.key_header
         return [
             ("content-type", "application/json"),
             ("accept", EVENT_STREAM),
             ("accept-encoding", ACCEPTED),
             ("user-agent", f"acp-agent/{__version__}"),
             ("x-session-id", session_key),
-            *((name, value.format(key=self._key)) for name, value in CREDENTIALS[self._dialect.name]),
+            (name, value.format(key=self._key)),
+            *VERSIONS.get(self._dialect.name, ()),
         ]
 
 
@@ -109,13 +112,7 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> httpcore2.Proxy | Non
     return httpcore2.Proxy(proxy) if proxy and not bypassed else None
 
 
-EVENT_STREAM = "text/event-stream"
-
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
-CREDENTIALS: dict[str, tuple[tuple[str, str], ...]] = {
-    "openai-chat": (("authorization", "Bearer {key}"),),
-    "openai-responses": (("authorization", "Bearer {key}"),),
-    "anthropic-messages": (("x-api-key", "{key}"), ("anthropic-version", "2023-06-01")),
-    "gemini": (("x-goog-api-key", "{key}"),),
-}
+VERSIONS: dict[str, tuple[tuple[str, str], ...]] = {"anthropic-messages": (("anthropic-version", "2023-06-01"),)}
+"""Headers without which a provider takes no request."""

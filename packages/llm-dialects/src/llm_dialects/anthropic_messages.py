@@ -30,16 +30,10 @@ from llm_dialects.dialect import Answer, Dialect
 from llm_dialects.errors import ProviderError, anthropic_error, classify, error_of, failure_in, finish_of
 from llm_dialects.fold import Folded, Indexed, fold, indexed, unfold
 from llm_dialects.reading import as_object, as_text, objects, parse
-from llm_dialects.requests import OpaquePart, Request
+from llm_dialects.requests import OpaquePart
 from llm_dialects.side import anthropic_side_reply, header_key
 from llm_dialects.sse import encode_event
 from llm_dialects.wire import encode_json
-
-
-def wants_usage(request: Request) -> bool:  # noqa: ARG001 - the signature of every dialect's wants_usage
-    """Return ``True``: the usage is part of every stream."""
-    return True
-
 
 # ── Answers out ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -197,7 +191,6 @@ ANTHROPIC_MESSAGES = Dialect(
     id_prefix="msg_",
     parse_request=parse_request,
     render_request=render_request,
-    wants_usage=wants_usage,
     encode_stream=encode_stream,
     encode_message=encode_message,
     decoder=AnthropicMessagesDecoder,
@@ -206,6 +199,7 @@ ANTHROPIC_MESSAGES = Dialect(
     error_event=error_event,
     side_reply=anthropic_side_reply,
     api_key=api_key,
+    key_header=("x-api-key", "{key}"),
 )
 
 # our finish -> the wire's; any other word travels as it is

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from msgspec import UnsetType
+
 from llm_dialects.chunks import Json, TextBlock
 from llm_dialects.requests import DEVELOPER, ImagePart, Message, Part
 
@@ -31,7 +33,7 @@ def image_at(url: str, extra: dict[str, Json]) -> ImagePart:
 
 def url_of(image: ImagePart) -> str:
     """Return the URL of an image; the inverse of ``image_at``."""
-    return f"data:{image.media_type};base64,{image.data}" if image.url is UNSET else image.url
+    return f"data:{image.media_type};base64,{image.data}" if isinstance(image.url, UnsetType) else image.url
 
 
 def _is_header(message: Message) -> bool:

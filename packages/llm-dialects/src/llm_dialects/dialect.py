@@ -75,6 +75,11 @@ def nothing_in_path(path: str, query: str) -> dict[str, Json]:  # noqa: ARG001 -
     return {}
 
 
+def always_counted(request: Request) -> bool:  # noqa: ARG001 - the signature of every wants_usage
+    """Return ``True``: token counts are part of every stream."""
+    return True
+
+
 def always_events(request: Request) -> str:  # noqa: ARG001 - the signature of every stream_type
     """Return the content type of server-sent events, whatever was asked."""
     return EVENT_STREAM
@@ -94,8 +99,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Read a request body; raises ``DialectError``."""
     render_request: Callable[[Request], dict[str, Json]]
     """The inverse: ``parse_request(render_request(r)) == r``."""
-    wants_usage: Callable[[Request], bool]
-    """Whether the client asked for token counts in the stream."""
     encode_stream: Callable[[Sequence[StreamChunk], Answer], Iterator[bytes]]
     """The events of a streamed answer, one ``bytes`` per event; unfinished chunks make an unfinished stream."""
     encode_message: Callable[[Sequence[StreamChunk], Answer], bytes]
@@ -111,6 +114,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
     side_reply: SideReply
     api_key: KeyReader
     """The key a client sent."""
+    key_header: tuple[str, str] = ("authorization", "Bearer {key}")
+    """Name and value of the header in which a client sends its key; ``api_key`` finds it there."""
+    wants_usage: Callable[[Request], bool] = always_counted
+    """Whether the client asked for token counts in the stream."""
     path_params: Callable[[str, str], dict[str, Json]] = nothing_in_path
     """What path and query of a model call say that other dialects say in the body (``model``, ``stream``). A server
     puts these members before those of the body, so that a parsed body says all that was asked."""

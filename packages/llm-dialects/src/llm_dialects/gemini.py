@@ -28,11 +28,6 @@ from llm_dialects.sse import encode_event
 from llm_dialects.wire import encode_json, read_object
 
 
-def wants_usage(request: Request) -> bool:  # noqa: ARG001 - the signature of every dialect's wants_usage
-    """Return ``True``: the usage is part of every stream."""
-    return True
-
-
 def stream_type(request: Request) -> str:
     """Return the content type of a streamed answer: events where ``alt=sse`` asks for them, else a JSON array."""
     return EVENT_STREAM if request.params.get("alt") == "sse" else "application/json"
@@ -180,7 +175,6 @@ GEMINI = Dialect(
     id_prefix="",
     parse_request=parse_request,
     render_request=render_request,
-    wants_usage=wants_usage,
     encode_stream=encode_stream,
     encode_message=encode_message,
     decoder=GeminiDecoder,
@@ -189,6 +183,7 @@ GEMINI = Dialect(
     error_event=error_event,
     side_reply=gemini_side_reply,
     api_key=api_key,
+    key_header=("x-goog-api-key", "{key}"),
     path_params=path_params,
     call_path=call_path,
     stream_type=stream_type,

@@ -35,16 +35,9 @@ from llm_dialects.openai_responses_decoder import (
 from llm_dialects.openai_responses_items import ITEMS, RESPONSE_PREFIX, Event, OutputItem
 from llm_dialects.openai_responses_requests import parse_request, render_request
 from llm_dialects.reading import as_object, objects, parse
-from llm_dialects.requests import Request
 from llm_dialects.side import bearer_key, responses_side_reply
 from llm_dialects.sse import encode_event
 from llm_dialects.wire import encode_json
-
-
-def wants_usage(request: Request) -> bool:  # noqa: ARG001 - the signature of every dialect's wants_usage
-    """Return ``True``: the usage is part of every stream."""
-    return True
-
 
 # ── Answers out ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,7 +219,6 @@ OPENAI_RESPONSES = Dialect(
     id_prefix=RESPONSE_PREFIX,
     parse_request=parse_request,
     render_request=render_request,
-    wants_usage=wants_usage,
     encode_stream=encode_stream,
     encode_message=encode_message,
     decoder=OpenAiResponsesDecoder,

@@ -30,13 +30,6 @@ DROPPED = frozenset(
 KEPT = ("content-type", "retry-after", "request-id", "x-request-id")
 """Response headers an agent may act on; the others tell of the provider's account."""
 
-KEY_HEADERS: dict[str, Callable[[str], dict[str, str]]] = {
-    "openai-chat": lambda key: {"authorization": f"Bearer {key}"},
-    "openai-responses": lambda key: {"authorization": f"Bearer {key}"},
-    "anthropic-messages": lambda key: {"x-api-key": key},
-    "gemini": lambda key: {"x-goog-api-key": key},
-}
-
 KEY_MEMBERS: dict[str, str] = {"gemini": "key"}
 """The member of the query that may hold the key; it is left out, and the header holds the real one."""
 
@@ -100,7 +93,8 @@ class RecordModel:
     def headers(self, http: HttpRequest) -> dict[str, str]:
         """The request's headers with the real key in place of the dummy."""
         headers = {name: value for name, value in http.headers if name not in DROPPED}
-        return headers | {"accept-encoding": "identity"} | KEY_HEADERS[http.dialect](self.key)
+        name, value = self.dialects[http.dialect].key_header
+        return headers | {"accept-encoding": "identity", name: value.format(key=self.key)}
 
 
 def below_base(dialect: Dialect, http: HttpRequest) -> str:
