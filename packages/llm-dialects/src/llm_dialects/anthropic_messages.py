@@ -48,9 +48,8 @@ def encode_stream(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[byt
     usage = folded.usage or answer.usage
     yield _event({"type": "message_start", "message": _message(answer, [], None, _render_usage(usage, output=0))})
     blocks = indexed(chunks)
-    finished = folded.finish is not None and folded.finish.kind != "error"
     for at, block in enumerate(blocks):
-        over = block.end is not None or finished or at + 1 < len(blocks)
+        over = block.end is not None or folded.complete or at + 1 < len(blocks)
         yield from _block_events(at, block, over=over)
     if folded.finish is not None:
         yield from _epilogue(folded.finish, usage)

@@ -36,6 +36,11 @@ class Folded(Struct, frozen=True):
     usage: Usage | None = None
     finish: FinishReason | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether the answer came to its end: it neither broke off nor failed."""
+        return self.finish is not None and self.finish.kind != "error"
+
 
 class Indexed(Struct, frozen=True):
     """One block of an answer: its number, whether it was ended, and its pieces."""
@@ -79,7 +84,7 @@ class OpenBlock:
     @property
     def start(self) -> BlockStart:
         """The chunk that begins it."""
-        return BlockStart(index=self.index, block_type=kind_of(BlockEnd(index=self.index, block=self.head)))
+        return BlockStart(index=self.index, block_type=kind_of_block(self.head))
 
     def add(self, text: str) -> TextDelta | ReasoningDelta | ToolCallDelta:
         """Take in more text and return the chunk that tells it."""
@@ -154,6 +159,11 @@ def kind_of(chunk: BlockStart | TextDelta | ReasoningDelta | ToolCallDelta | Blo
             return "tool-call"
 
 
+def kind_of_block(block: Block) -> str:
+    """Return the type of a block as its start names it."""
+    return kind_of(BlockEnd(index=0, block=block))
+
+
 def text_of(block: Block) -> str:
     """Return the text of a block; of a tool call, its arguments."""
     return block.arguments if isinstance(block, ToolCallBlock) else block.text
@@ -191,3 +201,7 @@ def _begin(index: int, block: Block) -> Iterator[StreamChunk]:
             yield ToolCallDelta(index=index, id=block.id, name=block.name, arguments_delta=block.arguments)
         case _:
             assert_never(block)
+
+
+KINDS = ("reasoning", "text", "tool-call")
+"""Types of blocks, in the order in which a provider tells them."""

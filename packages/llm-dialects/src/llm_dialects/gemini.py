@@ -117,8 +117,7 @@ def _envelope(answer: Answer) -> dict[str, Json]:
 
 def _told(chunks: Sequence[StreamChunk]) -> Iterator[tuple[Block, Sequence[str]]]:
     """Yield the blocks that can be told, each with the pieces of its text. A call is told once all of it is there."""
-    folded = fold(chunks)
-    over = folded.finish is not None and folded.finish.kind != "error"
+    over = fold(chunks).complete
     items = indexed(chunks)
     for at, item in enumerate(items):
         begun = isinstance(item.block, ToolCallBlock) and not (over or item.end or at + 1 < len(items))

@@ -33,7 +33,7 @@ def spaced_arguments(chunks: Chunks) -> bool:
 def begun_call(chunks: Chunks) -> bool:
     """Say whether the answer breaks off, or fails, in a call."""
     items = indexed(chunks)
-    return not _finished(chunks) and bool(items) and items[-1].kind == "tool-call" and items[-1].end is None
+    return not fold(chunks).complete and bool(items) and items[-1].kind == "tool-call" and items[-1].end is None
 
 
 def unsaid_counts(chunks: Chunks) -> bool:
@@ -56,16 +56,11 @@ def hollow(chunks: Chunks) -> bool:
 def silent_end(chunks: Chunks) -> bool:
     """Say whether a block is left open that the wire ends, or ended where nothing on the wire says so."""
     items = indexed(chunks)
-    if _finished(chunks):
+    if fold(chunks).complete:
         return any(item.end is None for item in items)
     last = [item.end.block for item in items[-1:] if item.end is not None]
     unmarked = any(not isinstance(block, ToolCallBlock) and not signature_of(block) for block in last)
     return unmarked or any(item.end is None for item in items[:-1])
-
-
-def _finished(chunks: Chunks) -> bool:
-    finish = fold(chunks).finish
-    return finish is not None and finish.kind != "error"
 
 
 def _arguments(chunks: Chunks) -> list[str]:

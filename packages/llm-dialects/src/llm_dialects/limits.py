@@ -10,7 +10,6 @@ however it is told. ``limits`` names those that a given answer runs into.
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import partial
-from typing import TypeGuard
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -35,7 +34,7 @@ from llm_dialects.chunks import (
     UsageChunk,
 )
 from llm_dialects.errors import anthropic_error, classify, error_of, failure_in, gemini_error, openai_error
-from llm_dialects.fold import Folded, fold, indexed, is_empty, kind_of, text_of
+from llm_dialects.fold import KINDS, Folded, fold, indexed, kind_of, text_of
 from llm_dialects.gemini_decoder import BLOCKED
 from llm_dialects.gemini_decoder import FINISH_BACK as GEMINI_FINISH_BACK
 from llm_dialects.gemini_limits import (
@@ -50,6 +49,7 @@ from llm_dialects.gemini_limits import (
 )
 from llm_dialects.gemini_requests import SIGNATURE
 from llm_dialects.openai_chat_decoder import FINISH_BACK
+from llm_dialects.openai_chat_limits import bare_start, early_end, overtaken, said_twice, signed, unended, unordered
 from llm_dialects.openai_responses_decoder import INCOMPLETE_BACK, ITEM_MEMBERS
 from llm_dialects.openai_responses_requests import ITEM_TYPE
 from llm_dialects.wire import arguments_text, arguments_value, compact, read_object
@@ -171,7 +171,7 @@ def _before_error(chunks: Chunks) -> bool:
 def _uncounted(chunks: Chunks) -> bool:
     """Say whether there is a usage that nothing will tell: the answer breaks off or fails."""
     folded = fold(chunks)
-    return folded.usage is not None and (folded.finish is None or folded.finish.kind == "error")
+    return folded.usage is not None and not folded.complete
 
 
 def _unfinished(chunks: Chunks) -> bool:
@@ -204,65 +204,8 @@ def _usage_elsewhere(chunks: Chunks) -> bool:
     return bool(at) and at != [len(chunks) - 2]
 
 
-# ── OpenAI chat ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _early_end(chunks: Chunks) -> bool:
-    """Say whether the ends of blocks are not what comes last of them all, by number."""
-    ends = [at for at, chunk in enumerate(chunks) if isinstance(chunk, BlockEnd)]
-    numbers = [chunk.index for chunk in chunks if isinstance(chunk, BlockEnd)]
-    last = max((at for at, c in enumerate(chunks) if not isinstance(c, (BlockEnd, UsageChunk, Finish))), default=-1)
-    return numbers != sorted(numbers) or any(at < last for at in ends)
-
-
-def _unended(chunks: Chunks) -> bool:
-    """Say whether blocks and answer are not over together."""
-    folded = fold(chunks)
-    told = folded.finish is not None and folded.finish.kind != "error"
-    return any((item.end is not None) != told for item in indexed(chunks))
-
-
-def _bare_start(chunks: Chunks) -> bool:
-    """Say whether a start is not followed by its first delta, which is all that tells it."""
-    starts = [(at, chunk) for at, chunk in enumerate(chunks) if isinstance(chunk, BlockStart)]
-    return any(not _is_delta_of(chunk.index, chunks[at + 1 : at + 2]) for at, chunk in starts)
-
-
-def _is_delta_of(index: int, following: Chunks) -> bool:
-    deltas = (chunk for chunk in following if isinstance(chunk, (TextDelta, ReasoningDelta, ToolCallDelta)))
-    return any(delta.index == index for delta in deltas)
-
-
-def _overtaken(chunks: Chunks) -> bool:
-    """Say whether blocks begin to be said in another order than they start in."""
-    told = [item.index for item in indexed(chunks) if not is_empty(item.block)]
-    said = dict.fromkeys(chunk.index for chunk in chunks if _says(chunk) and chunk.index in told)
-    return list(said) != [index for index in told if index in said]
-
-
-def _says(chunk: StreamChunk) -> TypeGuard[TextDelta | ReasoningDelta | ToolCallDelta | BlockEnd]:
-    """Return whether ``chunk`` is told at all."""
-    texts = isinstance(chunk, (TextDelta, ReasoningDelta)) and bool(chunk.text)
-    return texts or isinstance(chunk, (ToolCallDelta, BlockEnd))
-
-
 def _empty_delta(chunks: Chunks) -> bool:
     return any(isinstance(chunk, (TextDelta, ReasoningDelta)) and not chunk.text for chunk in chunks)
-
-
-def _twice(chunks: Chunks) -> bool:
-    kinds = [kind_of_block(block) for block in fold(chunks).blocks]
-    return any(kinds.count(kind) > 1 for kind in ("text", "reasoning"))
-
-
-def _signed(chunks: Chunks) -> bool:
-    thoughts = (block for block in fold(chunks).blocks if isinstance(block, ReasoningBlock))
-    return any(block.signature is not UNSET or REDACTED in block.extra for block in thoughts)
-
-
-def _unordered(chunks: Chunks) -> bool:
-    ranks = [KINDS.index(kind_of_block(block)) for block in fold(chunks).blocks]
-    return ranks != sorted(ranks)
 
 
 # ── OpenAI responses ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -324,13 +267,6 @@ def _empty_signature(chunks: Chunks) -> bool:
     return any(isinstance(block, ReasoningBlock) and block.signature == "" for block in fold(chunks).blocks)
 
 
-def kind_of_block(block: Block) -> str:
-    """Return the type of a block as its start names it."""
-    return kind_of(BlockEnd(index=0, block=block))
-
-
-KINDS = ("reasoning", "text", "tool-call")
-
 EVERYWHERE: tuple[Limit, ...] = (
     Limit("chunks that no provider sends", Loss.MEANING, _malformed),
     Limit("a block whose end contradicts its deltas", Loss.MEANING, _disagrees),
@@ -351,15 +287,15 @@ CANNOT_SAY: dict[str, tuple[Limit, ...]] = {
     "openai-chat": (
         *EVERYWHERE,
         Limit("members of no known meaning", Loss.MEANING, partial(_extra, frozenset())),
-        Limit("two blocks of text or of thinking (they become one)", Loss.MEANING, _twice),
-        Limit("blocks that are said in another order than they start in", Loss.MEANING, _overtaken),
-        Limit("the signature of thinking", Loss.MEANING, _signed),
+        Limit("two blocks of text or of thinking (they become one)", Loss.MEANING, said_twice),
+        Limit("blocks that are said in another order than they start in", Loss.MEANING, overtaken),
+        Limit("the signature of thinking", Loss.MEANING, signed),
         Limit("an error that its words do not tell", Loss.MEANING, partial(_error_lost, openai_error)),
         Limit("a finish that the wire uses for another", Loss.MEANING, partial(_other_word, FINISH_BACK)),
-        Limit("the order of text around thinking and tool calls", Loss.MESSAGE, _unordered),
-        Limit("the end of a block before the end of the answer", Loss.CUT, _early_end),
-        Limit("a block that ends without the answer, or the other way round", Loss.CUT, _unended),
-        Limit("the start of a block apart from its first delta", Loss.CUT, _bare_start),
+        Limit("the order of text around thinking and tool calls", Loss.MESSAGE, unordered),
+        Limit("the end of a block before the end of the answer", Loss.CUT, early_end),
+        Limit("a block that ends without the answer, or the other way round", Loss.CUT, unended),
+        Limit("the start of a block apart from its first delta", Loss.CUT, bare_start),
         Limit("an empty delta", Loss.CUT, _empty_delta),
     ),
     "openai-responses": (
