@@ -1,5 +1,7 @@
 """An answer while it streams: what its chunks add up to so far. Pure."""
 
+from typing import assert_never
+
 from llm_dialects import (
     Block,
     BlockEnd,
@@ -44,6 +46,8 @@ class Draft:
                 self.finish = reason
             case BlockStart() | ToolCallDelta():
                 pass
+            case _:
+                assert_never(chunk)
         return None
 
     def blocks(self) -> tuple[Block, ...]:
@@ -70,6 +74,8 @@ class Draft:
                 return "agent_message_chunk", text
             case TextBlock() | ReasoningBlock() | ToolCallBlock():
                 return None
+            case _:
+                assert_never(block)
 
 
 def is_hollow(block: Block) -> bool:

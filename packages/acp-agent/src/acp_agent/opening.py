@@ -1,5 +1,7 @@
 """The beginning of an answer: what comes before its first word is held back, for it may all be in vain. Pure."""
 
+from typing import assert_never
+
 from llm_dialects import (
     BlockEnd,
     BlockStart,
@@ -55,6 +57,8 @@ def says_something(chunk: StreamChunk) -> bool:
             return True
         case BlockStart() | UsageChunk() | Finish():
             return False
+        case _:
+            assert_never(chunk)
 
 
 def check_finish(chunk: Finish) -> None:

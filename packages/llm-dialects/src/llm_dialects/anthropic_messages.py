@@ -1,6 +1,7 @@
 """Anthropic messages: answers to wire bytes and back, and the dialect's table row."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 import msgspec
 from msgspec import UNSET
@@ -110,6 +111,8 @@ def _hollow(block: Block) -> Block:
             return ReasoningBlock(text="")
         case ToolCallBlock():
             return msgspec.structs.replace(block, arguments="", extra={})
+        case _:
+            assert_never(block)
 
 
 def _delta_event(at: int, delta: dict[str, Json]) -> bytes:
@@ -124,6 +127,8 @@ def _delta(chunk: TextDelta | ReasoningDelta | ToolCallDelta) -> dict[str, Json]
             return {"type": "thinking_delta", "thinking": chunk.text}
         case ToolCallDelta():
             return {"type": "input_json_delta", "partial_json": chunk.arguments_delta}
+        case _:
+            assert_never(chunk)
 
 
 def _text_delta(block: Block, text: str) -> dict[str, Json]:
@@ -134,6 +139,8 @@ def _text_delta(block: Block, text: str) -> dict[str, Json]:
             return {"type": "thinking_delta", "thinking": text}
         case ToolCallBlock():
             return {"type": "input_json_delta", "partial_json": text}
+        case _:
+            assert_never(block)
 
 
 def _epilogue(reason: FinishReason, usage: Usage | None) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Anthropic messages: request bodies to neutral requests and back."""
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from msgspec import UNSET
 
@@ -77,6 +78,8 @@ def render_block(block: ReasoningBlock | ToolCallBlock | TextBlock) -> dict[str,
         case ToolCallBlock():
             head = {"type": "tool_use", "id": block.id, "name": block.name}
             return head | {"input": arguments_value(block.arguments)} | block.extra
+        case _:
+            assert_never(block)
 
 
 # ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -120,6 +120,8 @@ def entry_to_json(entry: Entry) -> dict[str, Json]:
             chunks = [to_json(chunk) for chunk in entry.chunks]
             members = {"message": entry.message, "code": entry.code, "status": entry.status, "accepted": entry.accepted}
             return _present({"kind": "throw", "chunks": chunks} | members)
+        case _:
+            assert_never(entry)
 
 
 def upstream_from_json(value: Json, where: str) -> tuple[Entry | Say, ...]:

@@ -96,6 +96,8 @@ class OpenBlock:
                 return ReasoningDelta(index=self.index, text=text)
             case ToolCallBlock(id=call_id, name=name):
                 return ToolCallDelta(index=self.index, id=call_id, name=name, arguments_delta=text)
+            case _:
+                assert_never(self.head)
 
     @property
     def end(self) -> BlockEnd:
@@ -183,6 +185,8 @@ def is_empty(block: Block) -> bool:
             return not block.text and not block.extra and not block.signature
         case ToolCallBlock():
             return not (block.id or block.name or block.arguments or block.extra)
+        case _:
+            assert_never(block)
 
 
 def _begin(index: int, block: Block) -> Iterator[StreamChunk]:
