@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import json
 
 import pytest
 from llm_dialects import (
@@ -19,11 +18,8 @@ from llm_dialects import (
     ToolCallBlock,
     ToolResultPart,
     Usage,
-    answer_to,
     chunks_from_json,
-    is_streamed,
     say_to_chunks,
-    status_of,
 )
 from llm_dialects.entries import SaidCall
 from llm_dialects.errors import ERRORS
@@ -48,51 +44,10 @@ CHUNKS = say_to_chunks(SAY, str)
 URL = "http://provider.invalid"
 
 
-class Provider:
-    """Answers the SDK with the dialect's bytes, in small pieces, and keeps what it was asked."""
-
-    def __init__(self, chunks=CHUNKS, error=None, said=b""):
-        self.chunks = chunks
-        self.error = error
-        self.said = said  # instead of the chunks
-        self.requests = []
-        self.paths = []
-
-    def answer(self, http_request):
-        path, query = http_request.url.path, http_request.url.query.decode()
-        self.paths.append(path)
-        headers = {name.lower(): value for name, value in http_request.headers.items()}
-        assert DIALECT.api_key(headers, query) == "the-key"
-        body = json.loads(http_request.content) if http_request.content else None
-        side = DIALECT.side_reply(http_request.method, path, body=body, answer=Answer(id="", model="g-2.5"))
-        if side is not None:
-            return httpx.Response(side[0].status, headers=dict(side[0].headers), content=side[1].data)
-        assert path.endswith(DIALECT.endpoints)
-        return self.call(DIALECT.parse_request(DIALECT.path_params(path, query) | body))
-
-    def call(self, request):
-        self.requests.append(request)
-        answer = answer_to(DIALECT, request, token="1", created=7)
-        if self.error is not None:
-            return httpx.Response(status_of(self.error), content=DIALECT.error_body(self.error))
-        if not is_streamed(request):
-            return httpx.Response(200, content=DIALECT.encode_message(self.chunks, answer))
-        wire = self.said or b"".join(DIALECT.encode_stream(self.chunks, answer))
-        return httpx.Response(200, stream=Pieces(wire), headers={"content-type": answer.stream_type})
-
-
-class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body in small pieces, for clients of either kind."""
-
-    def __init__(self, wire):
-        self.pieces = [wire[at : at + 5] for at in range(0, len(wire), 5)]
-
-    def __iter__(self):
-        return iter(self.pieces)
-
-    async def __aiter__(self):
-        for piece in self.pieces:
-            yield piece
+@pytest.fixture
+def provide(sdk_provider):
+    """Make a provider that speaks Gemini."""
+    return lambda chunks=CHUNKS, **more: sdk_provider("gemini", chunks, **more)
 
 
 @pytest.fixture
@@ -101,7 +56,7 @@ def connect():
     clients = []
 
     def connect(provider):
-        http = httpx.Client(transport=httpx.MockTransport(provider.answer))
+        http = httpx.Client(transport=provider.transport)
         clients.append(genai.Client(api_key="the-key", http_options={"base_url": URL, "httpx_client": http}))
         return clients[-1]
 
@@ -114,7 +69,7 @@ def asynchronous(provider, ask):
     """Run ``ask`` with the SDK's asynchronous client."""
 
     async def run():
-        async with httpx.AsyncClient(transport=httpx.MockTransport(provider.answer)) as http:
+        async with httpx.AsyncClient(transport=provider.transport) as http:
             options = {"base_url": URL, "httpx_async_client": http}
             async with genai.Client(api_key="the-key", http_options=options).aio as client:
                 return await ask(client)
@@ -166,30 +121,30 @@ def check_events(told):
     check_usage(told[-1].usage_metadata)
 
 
-def test_the_sdk_reads_the_message(connect):
-    provider = Provider()
+def test_the_sdk_reads_the_message(provide, connect):
+    provider = provide()
     check_message(whole(connect(provider)))
     assert [path.endswith("/models/m:generateContent") for path in provider.paths] == [True]
     assert provider.requests[0].params == {"model": "m"}
 
 
-def test_the_sdk_reads_the_stream(connect):
-    provider = Provider()
+def test_the_sdk_reads_the_stream(provide, connect):
+    provider = provide()
     check_events(events(connect(provider)))
     assert provider.requests[0].params == {"model": "m", "stream": True, "alt": "sse"}
 
 
-def test_the_asynchronous_sdk_reads_both():
+def test_the_asynchronous_sdk_reads_both(provide):
     async def ask(client):
         told = await client.models.generate_content_stream(model="m", contents="hi")
         return await client.models.generate_content(model="m", contents="hi"), [event async for event in told]
 
-    message, told = asynchronous(Provider(), ask)
+    message, told = asynchronous(provide(), ask)
     check_message(message)
     check_events(told)
 
 
-def test_the_sdk_reads_signatures(connect):
+def test_the_sdk_reads_signatures(provide, connect):
     signed = chunks_from_json(
         [
             {"type": "block-start", "index": 0, "blockType": "tool-call"},
@@ -202,7 +157,7 @@ def test_the_sdk_reads_signatures(connect):
             {"type": "finish", "reason": {"kind": "tool-calls"}},
         ]
     )
-    client = connect(Provider(signed))
+    client = connect(provide(signed))
     for response in (whole(client), *events(client)):
         assert [part.thought_signature for part in response.candidates[0].content.parts] == [b"sig"]
 
@@ -217,31 +172,31 @@ def test_the_sdk_reads_signatures(connect):
         ("MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"),
     ],
 )
-def test_the_sdk_reads_every_finish(connect, ours, theirs):
-    client = connect(Provider(say_to_chunks(Say(text="x", finish=FinishReason(kind=ours)), str)))
+def test_the_sdk_reads_every_finish(provide, connect, ours, theirs):
+    client = connect(provide(say_to_chunks(Say(text="x", finish=FinishReason(kind=ours)), str)))
     for response in (whole(client), events(client)[-1]):
         assert response.candidates[0].finish_reason is types.FinishReason[theirs]
         assert response.text == "x"
 
 
-def test_the_sdk_reads_an_answer_of_nothing(connect):
-    client = connect(Provider(say_to_chunks(Say(), str)))
+def test_the_sdk_reads_an_answer_of_nothing(provide, connect):
+    client = connect(provide(say_to_chunks(Say(), str)))
     for response in (whole(client), *events(client)):
         assert response.candidates[0].finish_reason is types.FinishReason.STOP
         assert response.text is None
         assert not response.function_calls
 
 
-def test_the_sdk_reads_why_a_prompt_was_refused(connect):
+def test_the_sdk_reads_why_a_prompt_was_refused(provide, connect):
     refused = chunks_from_json([{"type": "finish", "reason": {"kind": "content-filter", "blockReason": "SAFETY"}}])
-    client = connect(Provider(refused))
+    client = connect(provide(refused))
     for response in (whole(client), *events(client)):
         assert response.prompt_feedback.block_reason is types.BlockedReason.SAFETY
         assert not response.candidates
 
 
-def test_a_malformed_call_is_the_models_fault_for_the_sdk_too(connect):
-    client = connect(Provider(say_to_chunks(Say(tool_calls=(SaidCall(name="ls", arguments="{", id="c"),)), str)))
+def test_a_malformed_call_is_the_models_fault_for_the_sdk_too(provide, connect):
+    client = connect(provide(say_to_chunks(Say(tool_calls=(SaidCall(name="ls", arguments="{", id="c"),)), str)))
     for response in (whole(client), *events(client)):
         assert response.candidates[0].finish_reason is types.FinishReason.MALFORMED_FUNCTION_CALL
 
@@ -249,8 +204,8 @@ def test_a_malformed_call_is_the_models_fault_for_the_sdk_too(connect):
 # ── Beside the model ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_sdk_lists_models_and_counts_tokens(connect):
-    client = connect(Provider())
+def test_the_sdk_lists_models_and_counts_tokens(provide, connect):
+    client = connect(provide())
     assert [model.name for model in client.models.list()] == ["models/g-2.5"]
     model = client.models.get(model="other")
     assert (model.name, model.display_name, model.input_token_limit) == ("models/other", "other", 1048576)
@@ -258,12 +213,12 @@ def test_the_sdk_lists_models_and_counts_tokens(connect):
     assert client.models.count_tokens(model="m", contents="ping").total_tokens == 11
 
 
-def test_the_asynchronous_sdk_lists_models_and_counts_tokens():
+def test_the_asynchronous_sdk_lists_models_and_counts_tokens(provide):
     async def ask(client):
         counted = await client.models.count_tokens(model="m", contents="ping")
         return counted.total_tokens, [model.name async for model in await client.models.list()]
 
-    assert asynchronous(Provider(), ask) == (11, ["models/g-2.5"])
+    assert asynchronous(provide(), ask) == (11, ["models/g-2.5"])
 
 
 # ── Failures ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -286,46 +241,48 @@ def check_raised(raised, row):
 
 @EVERY_ERROR
 @pytest.mark.parametrize("ask", [whole, events])
-def test_the_sdk_raises_the_right_exception(connect, row, ask):
+def test_the_sdk_raises_the_right_exception(provide, connect, row, ask):
     with pytest.raises(errors.APIError) as raised:
-        ask(connect(Provider(error=ProviderError(row.code, "no luck"))))
+        ask(connect(provide(error=ProviderError(row.code, "no luck"))))
     check_raised(raised.value, row)
 
 
 @EVERY_ERROR
-def test_the_asynchronous_sdk_raises_the_right_exception(row):
+def test_the_asynchronous_sdk_raises_the_right_exception(provide, row):
     async def ask(client):
         return [event async for event in await client.models.generate_content_stream(model="m", contents="hi")]
 
     with pytest.raises(errors.APIError) as raised:
-        asynchronous(Provider(error=ProviderError(row.code, "no luck")), ask)
+        asynchronous(provide(error=ProviderError(row.code, "no luck")), ask)
     check_raised(raised.value, row)
 
 
-def broken(row):
+def broken(provide, row):
     """Answer with some text, then an error in the middle of the stream."""
     said = say_to_chunks(Say(text="partial"), str)[:2]
     wire = b"".join(DIALECT.encode_stream(said, Answer(id="a", model="m")))
-    return Provider(said=wire + DIALECT.error_event(ProviderError(row.code, "no luck")))
+    return provide(said=wire + DIALECT.error_event(ProviderError(row.code, "no luck")))
 
 
 @EVERY_ERROR
-def test_the_sdk_raises_in_the_middle_of_a_stream(connect, row):
+def test_the_sdk_raises_in_the_middle_of_a_stream(provide, connect, row):
     seen = []
     with pytest.raises(errors.APIError) as raised:
-        seen.extend(e.text for e in connect(broken(row)).models.generate_content_stream(model="m", contents="hi"))
+        seen.extend(
+            e.text for e in connect(broken(provide, row)).models.generate_content_stream(model="m", contents="hi")
+        )
     assert seen == ["partial"]
     check_raised(raised.value, row)
 
 
-def test_the_asynchronous_sdk_raises_in_the_middle_of_a_stream():
+def test_the_asynchronous_sdk_raises_in_the_middle_of_a_stream(provide):
     row, seen = next(row for row in TOLD if row.code == "UNAVAILABLE"), []
 
     async def ask(client):
         seen.extend([e.text async for e in await client.models.generate_content_stream(model="m", contents="hi")])
 
     with pytest.raises(errors.ServerError) as raised:
-        asynchronous(broken(row), ask)
+        asynchronous(broken(provide, row), ask)
     check_raised(raised.value, row)
 
 
@@ -361,8 +318,8 @@ def history():
     ]
 
 
-def test_what_the_sdk_sends_is_read(connect):
-    provider = Provider()
+def test_what_the_sdk_sends_is_read(provide, connect):
+    provider = provide()
     ls = types.FunctionDeclaration(name="ls", description="list", parameters_json_schema=SCHEMA)
     tools = [types.Tool(function_declarations=[ls]), types.Tool(google_search=types.GoogleSearch())]
     config = types.GenerateContentConfig(system_instruction="be brief", temperature=0.5, tools=tools)
@@ -389,9 +346,9 @@ def test_what_the_sdk_sends_is_read(connect):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_chat_goes_on_from_what_was_said(connect, streamed):
+def test_a_chat_goes_on_from_what_was_said(provide, connect, streamed):
     """The SDK keeps a history of what it read, and leaves out what it takes for no answer."""
-    provider = Provider(say_to_chunks(Say(text="PONG", reasoning="hm"), str))
+    provider = provide(say_to_chunks(Say(text="PONG", reasoning="hm"), str))
     chat = connect(provider).chats.create(model="m")
     for text in ("one", "two"):
         if streamed:
@@ -406,8 +363,8 @@ def test_a_chat_goes_on_from_what_was_said(connect, streamed):
     assert len(chat.get_history(curated=True)) == len(chat.get_history())
 
 
-def test_an_asynchronous_chat_goes_on_too():
-    provider = Provider(say_to_chunks(Say(text="PONG"), str))
+def test_an_asynchronous_chat_goes_on_too(provide):
+    provider = provide(say_to_chunks(Say(text="PONG"), str))
 
     async def ask(client):
         chat = client.chats.create(model="m")
@@ -418,9 +375,9 @@ def test_an_asynchronous_chat_goes_on_too():
     assert [message.role for message in provider.requests[1].messages] == ["user", "assistant", "user"]
 
 
-def test_the_sdk_calls_functions_and_sends_what_they_return(connect):
+def test_the_sdk_calls_functions_and_sends_what_they_return(provide, connect):
     """Automatic function calling: its response is ``{"result": ...}``, and the answers' ids are sent back."""
-    provider = Provider(say_to_chunks(Say(tool_calls=(SaidCall(name="ls", arguments='{"path":"."}', id="c-1"),)), str))
+    provider = provide(say_to_chunks(Say(tool_calls=(SaidCall(name="ls", arguments='{"path":"."}', id="c-1"),)), str))
 
     def ls(path: str) -> str:
         """List."""

@@ -18,11 +18,8 @@ from llm_dialects import (
     ToolCallBlock,
     ToolResultPart,
     Usage,
-    answer_to,
     chunks_from_json,
-    is_streamed,
     say_to_chunks,
-    status_of,
 )
 from llm_dialects.entries import SaidCall
 from llm_dialects.errors import ERRORS
@@ -60,43 +57,10 @@ CUSTOM = chunks_from_json(
 URL = "http://provider.invalid/v1"
 
 
-class Provider:
-    """Answers the SDK with the dialect's bytes, in small pieces, and keeps what it was asked."""
-
-    def __init__(self, chunks=CHUNKS, error=None, said=b""):
-        self.chunks = chunks
-        self.error = error
-        self.said = said  # instead of the chunks
-        self.requests = []
-
-    def answer(self, http_request):
-        assert http_request.url.path == "/v1/responses"
-        headers = {name.lower(): value for name, value in http_request.headers.items()}
-        assert DIALECT.api_key(headers) == "the-key"
-        request = DIALECT.parse_request(json.loads(http_request.content))
-        self.requests.append(request)
-        answer = answer_to(DIALECT, request, token="1", created=1700000000)
-        if self.error is not None:
-            return httpx.Response(status_of(self.error), content=DIALECT.error_body(self.error))
-        if is_streamed(request):
-            wire = self.said or b"".join(DIALECT.encode_stream(self.chunks, answer))
-            return httpx.Response(200, stream=Pieces(wire), headers={"content-type": answer.stream_type})
-        body = DIALECT.encode_message(self.chunks, answer)
-        return httpx.Response(200, content=body, headers={"content-type": "application/json"})
-
-
-class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body in pieces of five bytes."""
-
-    def __init__(self, wire):
-        self.pieces = [wire[at : at + 5] for at in range(0, len(wire), 5)]
-
-    def __iter__(self):
-        yield from self.pieces
-
-    async def __aiter__(self):
-        for piece in self.pieces:
-            yield piece
+@pytest.fixture
+def provide(sdk_provider):
+    """Make a provider that speaks OpenAI responses."""
+    return lambda chunks=CHUNKS, **more: sdk_provider("openai-responses", chunks, **more)
 
 
 @pytest.fixture
@@ -105,7 +69,7 @@ def connect():
     clients = []
 
     def connect(provider):
-        http = httpx.Client(transport=httpx.MockTransport(provider.answer))
+        http = httpx.Client(transport=provider.transport)
         client = openai.OpenAI(api_key="the-key", base_url=URL, http_client=http, max_retries=0)
         clients.append(client)
         return client
@@ -153,33 +117,30 @@ def check_events(events):
     assert arguments == [(2, '{"path":'), (2, ' "."}'), (3, "")]
 
 
-def test_it_reads_the_stream(connect):
-    events = list(create(connect(Provider()), stream=True))
+def test_it_reads_the_stream(provide, connect):
+    events = list(create(connect(provide()), stream=True))
     check_events(events)
     check_response(events[-1].response)
 
 
-def test_it_accumulates_the_stream(connect):
+def test_it_accumulates_the_stream(provide, connect):
     """Its helper refuses events out of order, and deltas of items that have not begun."""
-    with connect(Provider()).responses.stream(model="m", input="hi") as stream:
+    with connect(provide()).responses.stream(model="m", input="hi") as stream:
         events = list(stream)
         check_response(stream.get_final_response())
     snapshots = [event.snapshot for event in events if event.type == "response.output_text.delta"]
     assert snapshots == ["Grüße an", SAY.text]
 
 
-def test_it_reads_the_message(connect):
-    check_response(create(connect(Provider())))
+def test_it_reads_the_message(provide, connect):
+    check_response(create(connect(provide())))
 
 
-def test_it_reads_everything_asynchronously():
-    provider = Provider()
-
-    async def answer(http_request):
-        return provider.answer(http_request)
+def test_it_reads_everything_asynchronously(provide):
+    provider = provide()
 
     async def run():
-        http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        http = httpx.AsyncClient(transport=provider.transport)
         async with openai.AsyncOpenAI(api_key="the-key", base_url=URL, http_client=http, max_retries=0) as client:
             check_response(await create(client))
             check_events([event async for event in await create(client, stream=True)])
@@ -190,7 +151,7 @@ def test_it_reads_everything_asynchronously():
     assert len(provider.requests) == 3
 
 
-def test_calls_told_by_turns_are_accumulated(connect):
+def test_calls_told_by_turns_are_accumulated(provide, connect):
     def start(index, name):
         return {"type": "block-start", "index": index, "blockType": "tool-call"}
 
@@ -199,7 +160,7 @@ def test_calls_told_by_turns_are_accumulated(connect):
 
     told = [start(0, "a"), delta(0, "1"), start(1, "b"), delta(1, "3"), delta(0, "2"), delta(1, "4")]
     chunks = chunks_from_json([*told, {"type": "finish", "reason": {"kind": "tool-calls"}}])
-    with connect(Provider(chunks)).responses.stream(model="m", input="hi") as stream:
+    with connect(provide(chunks)).responses.stream(model="m", input="hi") as stream:
         events = list(stream)
         final = stream.get_final_response()
     assert [(item.call_id, item.arguments) for item in final.output] == [("c0", "12"), ("c1", "34")]
@@ -207,25 +168,25 @@ def test_calls_told_by_turns_are_accumulated(connect):
     assert snapshots == ["1", "3", "12", "34"]
 
 
-def test_it_reads_the_texts_of_custom_tools(connect):
-    (item,) = create(connect(Provider(CUSTOM))).output
+def test_it_reads_the_texts_of_custom_tools(provide, connect):
+    (item,) = create(connect(provide(CUSTOM))).output
     assert (item.type, item.call_id, item.name, item.input) == ("custom_tool_call", "c", "patch", "***")
-    with connect(Provider(CUSTOM)).responses.stream(model="m", input="hi") as stream:
+    with connect(provide(CUSTOM)).responses.stream(model="m", input="hi") as stream:
         assert stream.get_final_response().output[0].input == "***"
 
 
-def test_it_reads_signatures(connect):
+def test_it_reads_signatures(provide, connect):
     body = json.loads(DIALECT.encode_message(CHUNKS, Answer(id="a", model="m")))
     body["output"][0]["encrypted_content"] = "sig"
     chunks = DIALECT.decode_message(json.dumps(body).encode())
-    with connect(Provider(chunks)).responses.stream(model="m", input="hi") as stream:
+    with connect(provide(chunks)).responses.stream(model="m", input="hi") as stream:
         assert stream.get_final_response().output[0].encrypted_content == "sig"
 
 
-def test_token_counts_are_there_for_whoever_relies_on_them(connect):
+def test_token_counts_are_there_for_whoever_relies_on_them(provide, connect):
     """The SDK's types say that none is ever missing."""
     chunks = say_to_chunks(Say(text="x", usage=Usage(input_tokens=6, output_tokens=7)), str)
-    usage = create(connect(Provider(chunks))).usage
+    usage = create(connect(provide(chunks))).usage
     assert (usage.input_tokens, usage.input_tokens_details.cached_tokens) == (6, 0)
     assert (usage.input_tokens_details.cache_write_tokens, usage.output_tokens_details.reasoning_tokens) == (0, 0)
 
@@ -238,14 +199,14 @@ def test_token_counts_are_there_for_whoever_relies_on_them(connect):
         ("content-filter", "incomplete", "content_filter"),
     ],
 )
-def test_it_reads_every_finish(connect, ours, status, reason):
+def test_it_reads_every_finish(provide, connect, ours, status, reason):
     chunks = say_to_chunks(Say(text="x", finish=FinishReason(kind=ours)), str)
-    *_, last = create(connect(Provider(chunks)), stream=True)
+    *_, last = create(connect(provide(chunks)), stream=True)
     assert last.type == f"response.{status}"
-    for response in (last.response, create(connect(Provider(chunks)))):
+    for response in (last.response, create(connect(provide(chunks)))):
         assert response.status == response.output[0].status == status
         assert (response.incomplete_details and response.incomplete_details.reason) == reason
-    with connect(Provider(chunks)).responses.stream(model="m", input="hi") as stream:
+    with connect(provide(chunks)).responses.stream(model="m", input="hi") as stream:
         if status == "completed":
             assert stream.get_final_response().output_text == "x"
         else:
@@ -303,8 +264,8 @@ TOLD = [row for row in ERRORS if row.status is not None]
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("row", TOLD, ids=[row.code for row in TOLD])
-def test_it_raises_the_right_exception(connect, row, stream):
-    client = connect(Provider(error=ProviderError(row.code, "no luck")))
+def test_it_raises_the_right_exception(provide, connect, row, stream):
+    client = connect(provide(error=ProviderError(row.code, "no luck")))
     with pytest.raises(openai.APIStatusError) as raised:
         create(client, stream=stream)
     assert type(raised.value) is exception_for(row.status)
@@ -317,27 +278,27 @@ def broken():
     return (*FAILED, *chunks_from_json([{"type": "finish", "reason": failure}]))
 
 
-def test_it_raises_in_the_middle_of_a_stream(connect):
+def test_it_raises_in_the_middle_of_a_stream(provide, connect):
     seen = []
     with pytest.raises(openai.APIError, match="no luck") as raised:
-        seen.extend(event.type for event in create(connect(Provider(broken())), stream=True))
+        seen.extend(event.type for event in create(connect(provide(broken())), stream=True))
     assert raised.value.code == "overloaded"
     assert type(raised.value) is openai.APIError
 
 
-def test_its_helper_raises_too(connect):
+def test_its_helper_raises_too(provide, connect):
     with (
-        connect(Provider(broken())).responses.stream(model="m", input="hi") as stream,
+        connect(provide(broken())).responses.stream(model="m", input="hi") as stream,
         pytest.raises(openai.APIError, match="no luck"),
     ):
         stream.until_done()
 
 
-def test_it_reads_a_failed_response(connect):
+def test_it_reads_a_failed_response(provide, connect):
     """Where the error event is lost, the failed response says the same."""
     wire = b"".join(DIALECT.encode_stream(broken(), Answer(id="resp_1", model="m")))
     events = [event for event in wire.split(b"\n\n") if not event.startswith(b"event: error\n")]
-    *_, last = create(connect(Provider(said=b"\n\n".join(events))), stream=True)
+    *_, last = create(connect(provide(said=b"\n\n".join(events))), stream=True)
     assert (last.type, last.response.status, last.response.id) == ("response.failed", "failed", "resp_1")
     assert (last.response.error.code, last.response.error.message) == ("overloaded", "no luck")
 
@@ -348,8 +309,8 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 FUNCTION = {"type": "function", "name": "ls", "description": "list", "parameters": SCHEMA, "strict": False}
 
 
-def test_what_it_sends_is_read(connect):
-    provider = Provider()
+def test_what_it_sends_is_read(provide, connect):
+    provider = provide()
     connect(provider).responses.create(
         model="m",
         instructions="be brief",
@@ -387,9 +348,9 @@ def test_what_it_sends_is_read(connect):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_it_read_it_sends_back_as_said(connect, streamed):
+def test_what_it_read_it_sends_back_as_said(provide, connect, streamed):
     """An answer goes into the next request's history: the SDK's own objects, serialised by the SDK."""
-    provider = Provider()
+    provider = provide()
     client = connect(provider)
     if streamed:
         with client.responses.stream(model="m", input="hi") as stream:
@@ -406,12 +367,6 @@ def test_what_it_read_it_sends_back_as_said(connect, streamed):
     assert [part.extra["itemId"] for part in said.content] == [item.id for item in output]
 
 
-def test_it_counts_tokens():
-    def answer(http_request):
-        _, body = DIALECT.side_reply("POST", http_request.url.path, body=json.loads(http_request.content))
-        return httpx.Response(200, content=body.data, headers={"content-type": "application/json"})
-
-    http = httpx.Client(transport=httpx.MockTransport(answer))
-    with openai.OpenAI(api_key="the-key", base_url=URL, http_client=http, max_retries=0) as client:
-        count = client.responses.input_tokens.count(model="m", input="hi")
+def test_it_counts_tokens(provide, connect):
+    count = connect(provide()).responses.input_tokens.count(model="m", input="hi")
     assert (count.object, count.input_tokens) == ("response.input_tokens", 1)

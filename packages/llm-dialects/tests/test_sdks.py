@@ -17,10 +17,7 @@ from llm_dialects import (
     ToolCallBlock,
     ToolResultPart,
     Usage,
-    answer_to,
-    is_streamed,
     say_to_chunks,
-    status_of,
 )
 from llm_dialects.entries import SaidCall
 from llm_dialects.errors import ERRORS
@@ -45,36 +42,10 @@ FINISHES = [
 ]
 
 
-class Provider:
-    """Answers an SDK's requests with one dialect's bytes, in small pieces, and keeps what it was asked."""
-
-    def __init__(self, name, chunks=CHUNKS, error=None):
-        self.dialect = DIALECTS[name]
-        self.chunks = chunks
-        self.error = error
-        self.requests = []
-        self.client = httpx.Client(transport=httpx.MockTransport(self.answer))
-
-    def answer(self, http_request):
-        assert http_request.url.path.endswith(self.dialect.endpoints)
-        headers = {name.lower(): value for name, value in http_request.headers.items()}
-        assert self.dialect.api_key(headers) == "the-key"
-        said = self.dialect.path_params(http_request.url.path, http_request.url.query.decode())
-        request = self.dialect.parse_request(said | json.loads(http_request.content))
-        self.requests.append(request)
-        answer = answer_to(self.dialect, request, token="1", created=1700000000)
-        if self.error is not None:
-            return httpx.Response(status_of(self.error), content=self.dialect.error_body(self.error))
-        if is_streamed(request):
-            wire = b"".join(self.dialect.encode_stream(self.chunks, answer))
-            return stream_of(wire)
-        body = self.dialect.encode_message(self.chunks, answer)
-        return httpx.Response(200, content=body, headers={"content-type": "application/json"})
-
-
-def stream_of(wire):
-    pieces = (wire[at : at + 5] for at in range(0, len(wire), 5))
-    return httpx.Response(200, content=pieces, headers={"content-type": "text/event-stream"})
+@pytest.fixture
+def provide(sdk_provider):
+    """Make a provider that speaks the dialect of a name."""
+    return lambda name, chunks=CHUNKS, **more: sdk_provider(name, chunks, **more)
 
 
 @pytest.fixture
@@ -83,15 +54,16 @@ def connect():
     clients = []
 
     def connect(provider):
+        http = httpx.Client(transport=provider.transport)
         if provider.dialect.name.startswith("openai"):
             url = "http://provider.invalid/v1"
-            client = openai.OpenAI(api_key="the-key", base_url=url, http_client=provider.client, max_retries=0)
+            client = openai.OpenAI(api_key="the-key", base_url=url, http_client=http, max_retries=0)
         elif provider.dialect.name == "gemini":
-            options = {"base_url": "http://provider.invalid", "httpx_client": provider.client}
+            options = {"base_url": "http://provider.invalid", "httpx_client": http}
             client = genai.Client(api_key="the-key", http_options=options)
         else:
             url = "http://provider.invalid"
-            client = anthropic.Anthropic(api_key="the-key", base_url=url, http_client=provider.client, max_retries=0)
+            client = anthropic.Anthropic(api_key="the-key", base_url=url, http_client=http, max_retries=0)
         clients.append(client)
         return client
 
@@ -121,8 +93,8 @@ def check_openai_usage(usage):
     assert usage.completion_tokens_details.reasoning_tokens == 3
 
 
-def test_openai_reads_the_stream(connect):
-    client = connect(Provider("openai-chat"))
+def test_openai_reads_the_stream(provide, connect):
+    client = connect(provide("openai-chat"))
     events = list(ask_openai(client, stream=True, stream_options={"include_usage": True}))
     deltas = [event.choices[0].delta for event in events if event.choices]
     calls = [call for delta in deltas for call in delta.tool_calls or []]
@@ -140,8 +112,8 @@ def test_openai_reads_the_stream(connect):
     assert events[-1].choices == []
 
 
-def test_openai_accumulates_the_stream(connect):
-    client = connect(Provider("openai-chat"))
+def test_openai_accumulates_the_stream(provide, connect):
+    client = connect(provide("openai-chat"))
     with client.chat.completions.stream(model="m", messages=HI, stream_options={"include_usage": True}) as stream:
         final = stream.get_final_completion()
     message = final.choices[0].message
@@ -153,14 +125,14 @@ def test_openai_accumulates_the_stream(connect):
     check_openai_usage(final.usage)
 
 
-def test_openai_gets_no_usage_it_did_not_ask_for(connect):
-    client = connect(Provider("openai-chat"))
+def test_openai_gets_no_usage_it_did_not_ask_for(provide, connect):
+    client = connect(provide("openai-chat"))
     events = list(ask_openai(client, stream=True))
     assert all(event.usage is None and event.choices for event in events)
 
 
-def test_openai_reads_the_message(connect):
-    completion = ask_openai(connect(Provider("openai-chat")))
+def test_openai_reads_the_message(provide, connect):
+    completion = ask_openai(connect(provide("openai-chat")))
     choice = completion.choices[0]
     assert choice.message.content == SAY.text
     assert choice.message.reasoning_content == "hm"
@@ -173,10 +145,10 @@ def test_openai_reads_the_message(connect):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(ours, theirs) for ours, theirs, _ in FINISHES])
-def test_openai_reads_every_finish(connect, ours, theirs):
+def test_openai_reads_every_finish(provide, connect, ours, theirs):
     chunks = say_to_chunks(Say(text="x", finish=FinishReason(kind=ours)), str)
-    assert ask_openai(connect(Provider("openai-chat", chunks))).choices[0].finish_reason == theirs
-    events = list(ask_openai(connect(Provider("openai-chat", chunks)), stream=True))
+    assert ask_openai(connect(provide("openai-chat", chunks))).choices[0].finish_reason == theirs
+    events = list(ask_openai(connect(provide("openai-chat", chunks)), stream=True))
     assert events[-1].choices[0].finish_reason == theirs
 
 
@@ -200,8 +172,8 @@ def check_anthropic_message(message):
     check_anthropic_usage(message.usage)
 
 
-def test_anthropic_reads_the_stream(connect):
-    events = list(ask_anthropic(connect(Provider("anthropic-messages")), stream=True))
+def test_anthropic_reads_the_stream(provide, connect):
+    events = list(ask_anthropic(connect(provide("anthropic-messages")), stream=True))
     kinds = [event.type for event in events]
     assert (kinds[0], kinds[-2], kinds[-1]) == ("message_start", "message_delta", "message_stop")
     assert kinds.count("content_block_start") == kinds.count("content_block_stop") == 4
@@ -212,32 +184,30 @@ def test_anthropic_reads_the_stream(connect):
     check_anthropic_usage(events[-2].usage)
 
 
-def test_anthropic_accumulates_the_stream(connect):
-    with connect(Provider("anthropic-messages")).messages.stream(model="m", max_tokens=9, messages=HI) as stream:
+def test_anthropic_accumulates_the_stream(provide, connect):
+    with connect(provide("anthropic-messages")).messages.stream(model="m", max_tokens=9, messages=HI) as stream:
         check_anthropic_message(stream.get_final_message())
 
 
-def test_anthropic_reads_the_message(connect):
-    check_anthropic_message(ask_anthropic(connect(Provider("anthropic-messages"))))
+def test_anthropic_reads_the_message(provide, connect):
+    check_anthropic_message(ask_anthropic(connect(provide("anthropic-messages"))))
 
 
-def test_anthropic_reads_signatures(connect):
+def test_anthropic_reads_signatures(provide, connect):
     dialect = DIALECTS["anthropic-messages"]
     wire = dialect.encode_message(CHUNKS, Answer(id="a", model="m"))
     body = json.loads(wire)
     body["content"][0]["signature"] = "sig"
     chunks = dialect.decode_message(json.dumps(body).encode())
-    with connect(Provider("anthropic-messages", chunks)).messages.stream(
-        model="m", max_tokens=9, messages=HI
-    ) as stream:
+    with connect(provide("anthropic-messages", chunks)).messages.stream(model="m", max_tokens=9, messages=HI) as stream:
         assert stream.get_final_message().content[0].signature == "sig"
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(ours, theirs) for ours, _, theirs in FINISHES])
-def test_anthropic_reads_every_finish(connect, ours, theirs):
+def test_anthropic_reads_every_finish(provide, connect, ours, theirs):
     chunks = say_to_chunks(Say(text="x", finish=FinishReason(kind=ours)), str)
-    assert ask_anthropic(connect(Provider("anthropic-messages", chunks))).stop_reason == theirs
-    events = list(ask_anthropic(connect(Provider("anthropic-messages", chunks)), stream=True))
+    assert ask_anthropic(connect(provide("anthropic-messages", chunks))).stop_reason == theirs
+    events = list(ask_anthropic(connect(provide("anthropic-messages", chunks)), stream=True))
     assert events[-2].delta.stop_reason == theirs
 
 
@@ -256,8 +226,8 @@ TOLD = [row for row in ERRORS if row.status is not None]
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("row", TOLD, ids=[row.code for row in TOLD])
-def test_openai_raises_the_right_exception(connect, row, stream):
-    client = connect(Provider("openai-chat", error=ProviderError(row.code, "no luck")))
+def test_openai_raises_the_right_exception(provide, connect, row, stream):
+    client = connect(provide("openai-chat", error=ProviderError(row.code, "no luck")))
     with pytest.raises(openai.APIStatusError) as raised:
         ask_openai(client, stream=stream)
     assert type(raised.value) is exception_for(openai, row.status)
@@ -267,8 +237,8 @@ def test_openai_raises_the_right_exception(connect, row, stream):
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("row", TOLD, ids=[row.code for row in TOLD])
-def test_anthropic_raises_the_right_exception(connect, row, stream):
-    client = connect(Provider("anthropic-messages", error=ProviderError(row.code, "no luck")))
+def test_anthropic_raises_the_right_exception(provide, connect, row, stream):
+    client = connect(provide("anthropic-messages", error=ProviderError(row.code, "no luck")))
     with pytest.raises(anthropic.APIStatusError) as raised:
         ask_anthropic(client, stream=stream)
     assert type(raised.value) is exception_for(anthropic, row.status)
@@ -277,28 +247,27 @@ def test_anthropic_raises_the_right_exception(connect, row, stream):
     assert "no luck" in raised.value.message
 
 
-def broken(name):
+def broken(provide, name):
     """Answer with some text, then an error in the middle of the stream."""
     dialect = DIALECTS[name]
     said = say_to_chunks(Say(text="partial"), str)[:2]
-    provider = Provider(name)
     wire = b"".join(dialect.encode_stream(said, Answer(id="a", model="m")))
-    wire += dialect.error_event(ProviderError("OVERLOADED", "no luck"))
-    provider.client = httpx.Client(transport=httpx.MockTransport(lambda request: stream_of(wire)))
-    return provider
+    return provide(name, said=wire + dialect.error_event(ProviderError("OVERLOADED", "no luck")))
 
 
-def test_openai_raises_in_the_middle_of_a_stream(connect):
+def test_openai_raises_in_the_middle_of_a_stream(provide, connect):
     seen = []
     with pytest.raises(openai.APIError, match="no luck") as raised:
-        seen.extend(event.choices[0].delta.content for event in ask_openai(connect(broken("openai-chat")), stream=True))
+        seen.extend(
+            event.choices[0].delta.content for event in ask_openai(connect(broken(provide, "openai-chat")), stream=True)
+        )
     assert raised.value.code == "overloaded"
 
 
-def test_anthropic_raises_in_the_middle_of_a_stream(connect):
+def test_anthropic_raises_in_the_middle_of_a_stream(provide, connect):
     seen = []
     with pytest.raises(anthropic.APIStatusError, match="no luck") as raised:
-        for event in ask_anthropic(connect(broken("anthropic-messages")), stream=True):
+        for event in ask_anthropic(connect(broken(provide, "anthropic-messages")), stream=True):
             seen.append(event.type)
     assert seen == ["message_start", "content_block_start", "content_block_delta"]
     assert raised.value.body["error"]["type"] == "overloaded_error"
@@ -317,8 +286,8 @@ HISTORY = (
 )
 
 
-def test_what_openai_sends_is_read(connect):
-    provider = Provider("openai-chat")
+def test_what_openai_sends_is_read(provide, connect):
+    provider = provide("openai-chat")
     function = {"name": "ls", "arguments": '{"path":"."}'}
     connect(provider).chat.completions.create(
         model="m",
@@ -346,8 +315,8 @@ def test_what_openai_sends_is_read(connect):
     ]
 
 
-def test_what_anthropic_sends_is_read(connect):
-    provider = Provider("anthropic-messages")
+def test_what_anthropic_sends_is_read(provide, connect):
+    provider = provide("anthropic-messages")
     mark = {"cache_control": {"type": "ephemeral"}}
     connect(provider).messages.create(
         model="m",
@@ -384,9 +353,9 @@ def test_what_anthropic_sends_is_read(connect):
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_what_an_sdk_read_it_sends_back_as_said(name, connect):
+def test_what_an_sdk_read_it_sends_back_as_said(provide, name, connect):
     """An answer goes into the next request's history: the SDK's own objects, serialised by the SDK."""
-    provider = Provider(name)
+    provider = provide(name)
     client = connect(provider)
     if name == "openai-chat":
         message = ask_openai(client).choices[0].message
