@@ -17,19 +17,17 @@ CHAT = "/v1/chat/completions"
 def ask(server, method, path, body=None, raw=None):
     """Ask the control API; return the status and the JSON."""
     data = raw if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(server.control_url + path, data, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
+    return fetch(urllib.request.Request(server.control_url + path, data, method=method))
 
 
 def call(server, text="hi", **headers):
     """Call the model; return the status and the JSON."""
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
-    request = urllib.request.Request(server.url + CHAT, body, headers)
+    return fetch(urllib.request.Request(server.url + CHAT, body, headers))
+
+
+def fetch(request):
+    """Send a request; return the status and the JSON."""
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, json.load(answer)

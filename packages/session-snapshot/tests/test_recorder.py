@@ -75,9 +75,12 @@ async def record(
     return response, model.calls[0], provider
 
 
-@pytest.mark.parametrize(
+EVERY_CALL = pytest.mark.parametrize(
     ("dialect", "below", "headers", "body", "params"), CALLS, ids=[f"{c[0]} {c[1]}" for c in CALLS]
 )
+
+
+@EVERY_CALL
 def test_a_call_is_forwarded_with_the_real_key_and_kept(
     dialect: str, below: str, headers: dict[str, str], body: dict[str, Any], params: dict[str, Any]
 ) -> None:
@@ -94,9 +97,7 @@ def test_a_call_is_forwarded_with_the_real_key_and_kept(
     assert folded.finish is not None and folded.finish.kind == "stop"
 
 
-@pytest.mark.parametrize(
-    ("dialect", "below", "headers", "body", "params"), CALLS, ids=[f"{c[0]} {c[1]}" for c in CALLS]
-)
+@EVERY_CALL
 def test_an_error_is_passed_on_and_kept(
     dialect: str, below: str, headers: dict[str, str], body: dict[str, Any], params: dict[str, Any]
 ) -> None:

@@ -22,11 +22,14 @@ from llm_dialects import (
     is_streamed,
     status_of,
 )
+from llm_dialects.dialect import EVENT_STREAM
 from llm_dialects.errors import finish_of
 from msgspec import UNSET
 
-EVENT_STREAM = Head(200, (("content-type", "text/event-stream"), ("cache-control", "no-cache")))
-"""The head of a stream of server-sent events."""
+NO_CACHE = ("cache-control", "no-cache")
+
+EVENTS_HEAD = Head(200, (("content-type", EVENT_STREAM), NO_CACHE))
+"""The head of a stream of server-sent events: nearly every one, so it is made once."""
 
 
 def entry_reply(
@@ -127,5 +130,6 @@ def in_a_burst(actions: Iterable[Action]) -> Iterator[Action]:
 
 def stream_head(answer: Answer) -> Head:
     """Return the head of a streamed answer."""
-    told = EVENT_STREAM.headers[0][1] == answer.stream_type
-    return EVENT_STREAM if told else Head(200, (("content-type", answer.stream_type), EVENT_STREAM.headers[1]))
+    if answer.stream_type == EVENT_STREAM:
+        return EVENTS_HEAD
+    return Head(200, (("content-type", answer.stream_type), NO_CACHE))

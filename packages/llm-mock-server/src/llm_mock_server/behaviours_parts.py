@@ -5,6 +5,7 @@ from itertools import takewhile
 
 from llm_dialects import Action, BlockEnd, Body, Finish, Head, Pause, StreamChunk, TextDelta, UsageChunk
 
+from llm_mock_server.answer import NO_CACHE
 from llm_mock_server.situation import Situation
 
 Headers = tuple[tuple[str, str], ...]
@@ -87,7 +88,7 @@ def answer_head(situation: Situation) -> Head:
 def stream_head(situation: Situation, *, content_type: str | None = None, headers: Headers = ()) -> Head:
     """Return the head of a stream, of the dialect's own type unless told otherwise."""
     own = content_type or situation.dialect.stream_type(situation.request)
-    return Head(200, (("content-type", own), ("cache-control", "no-cache"), *request_id(situation), *headers))
+    return Head(200, (("content-type", own), NO_CACHE, *request_id(situation), *headers))
 
 
 def message_head(situation: Situation, length: int, *, content_type: str = JSON, headers: Headers = ()) -> Head:

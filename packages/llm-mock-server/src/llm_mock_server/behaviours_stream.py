@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from llm_dialects import Action, Body, Json, encode_event
+from llm_dialects.dialect import EVENT_STREAM
 from llm_dialects.errors import finish_of
 from llm_dialects.wire import decode_json, encode_json
 
@@ -38,7 +39,7 @@ def wrong_content_type(situation: Situation) -> Iterator[Action]:
     chunks = situation.text(situation.options.success_text)
     if situation.streamed:
         own = situation.dialect.stream_type(situation.request)
-        yield stream_head(situation, content_type=JSON if own != JSON else "text/event-stream")
+        yield stream_head(situation, content_type=JSON if own != JSON else EVENT_STREAM)
         yield from bodies(events(situation, chunks))
     else:
         body = message(situation, chunks)
