@@ -21,7 +21,7 @@ from llm_dialects import (
     TextDelta,
     Throw,
 )
-from llm_mock_server.answer import EVENTS_HEAD, entry_reply, failure_reply, in_a_burst
+from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 
 SAID = (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="one"), TextDelta(index=0, text="two"))
 DONE = (*SAID, Finish(reason=FinishReason(kind="stop")))
@@ -100,7 +100,8 @@ def test_an_entry_as_actions(name, dialect):
 
 
 def test_the_head_of_a_stream():
-    assert reply("openai-chat", Chunks(chunks=DONE), stream=True)[0] == EVENTS_HEAD
+    headers = (("content-type", "text/event-stream"), ("cache-control", "no-cache"))
+    assert reply("openai-chat", Chunks(chunks=DONE), stream=True)[0] == Head(200, headers)
 
 
 def test_a_message_has_a_known_length():

@@ -211,7 +211,7 @@ def test_it_serves_on_when_nobody_reads_its_events(tmp_path, dial, post):
         (("--host", "192.0.2.1"), SCRIPT, "'192.0.2.1' can be reached from other machines"),
         (("--host", "192.0.2.1", "--allow-remote"), SCRIPT, "192.0.2.1"),
         (("--host", "x" * 70), SCRIPT, "there is no host 'xxx"),
-        (("--chunk-size", "0"), SCRIPT, "--chunk-size: must be from 1"),
+        (("--chunk-size", "0"), SCRIPT, "--chunk-size: must be a whole number from 1"),
         (("--sequence", "success"), SCRIPT, "either --sequence or --script"),
     ],
 )

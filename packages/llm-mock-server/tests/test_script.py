@@ -143,7 +143,7 @@ def behave(name="success", **more):
         ),
         (
             {"entries": [behave(options={"chunkDelayMs": -1})]},
-            "s.json: entries[0].options.chunkDelayMs: must be from 0",
+            "s.json: entries[0].options.chunkDelayMs: must be a whole number from 0",
         ),
         ({"entries": ["connection_refused"]}, "s.json: entries[0]: 'connection_refused' must be followed"),
         ({"entries": [behave("connection_refused", times=2), "stall"]}, "s.json: entries[0]: unknown key 'times'"),

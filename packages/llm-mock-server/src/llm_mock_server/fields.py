@@ -52,9 +52,10 @@ def a_truth(value: Json, where: str) -> bool:
 
 def a_count(value: Json, where: str, least: int = 1, most: int = 2**53) -> int:
     """Return ``value``, which must be a whole number from ``least`` to ``most``."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise EntryError(f"{where}: must be a whole number from {least} to {most}")
-    return value
+    if type(value) is int and least <= value <= most:
+        return value
+    told = f", it is {value}" if type(value) is int else ""
+    raise EntryError(f"{where}: must be a whole number from {least} to {most}{told}")
 
 
 def a_regex(value: Json, where: str) -> re.Pattern[str]:

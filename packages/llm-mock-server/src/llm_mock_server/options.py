@@ -1,6 +1,7 @@
 """What a behaviour says and how fast: texts, tools and delays, read from JSON and checked. Pure."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from llm_dialects.entries import SaidCall, say_from_json
 from llm_dialects.wire import compact, read_object
 from msgspec import Struct
 
-from llm_mock_server.fields import a_word, an_object
+from llm_mock_server.fields import a_count, a_text, a_word, an_object
 
 MAX_DELAY_MS = 2**31 - 1
 """The longest delay: 24 days. More is a mistake in units, not a wish."""
@@ -103,35 +104,17 @@ def _camel(name: str) -> str:
 # ── Checks: each raises EntryError ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _text(value: Any, where: str) -> None:
-    if not isinstance(value, str):
-        raise EntryError(f"{where}: must be a string")
-    if not value:
-        raise EntryError(f"{where}: must not be empty")
-
-
 def _header(value: Any, where: str) -> None:
     """Refuse what would end a header's line, or begin another."""
     if value is None:
         return
-    _text(value, where)
+    a_text(value, where)
     if not (value.isascii() and value.isprintable() and " " not in value):
         raise EntryError(f"{where}: must be printable ASCII without spaces, it goes into a header")
 
 
-def _between(low: int, high: int) -> Callable[[Any, str], None]:
-    def check(value: Any, where: str) -> None:
-        if type(value) is not int:
-            raise EntryError(f"{where}: must be a whole number")
-        if not low <= value <= high:
-            raise EntryError(f"{where}: must be from {low} to {high}, it is {value}")
-
-    return check
-
-
 def _arguments(value: Any, where: str) -> None:
-    _text(value, where)
-    if read_object(value) is None:
+    if read_object(a_text(value, where)) is None:
         raise EntryError(f"{where}: must be a JSON object, it is {value!r}")
 
 
@@ -140,22 +123,22 @@ def _calls(value: Any, where: str) -> None:
         _arguments(call.arguments, f"{where}[{at}].arguments")
 
 
-_delay = _between(0, MAX_DELAY_MS)
+_delay = partial(a_count, least=0, most=MAX_DELAY_MS)
 
-CHECKS: Mapping[str, Callable[[Any, str], None]] = {
-    "success_text": _text,
-    "partial_text": _text,
-    "reasoning_text": _text,
-    "chunk_size": _between(1, MAX_DELAY_MS),
+CHECKS: Mapping[str, Callable[[Any, str], object]] = {
+    "success_text": a_text,
+    "partial_text": a_text,
+    "reasoning_text": a_text,
+    "chunk_size": partial(a_count, most=MAX_DELAY_MS),
     "chunk_delay_ms": _delay,
     "disconnect_delay_ms": _delay,
     "headers_delay_ms": _delay,
-    "retry_after_ms": _between(1, MAX_DELAY_MS),
+    "retry_after_ms": partial(a_count, most=MAX_DELAY_MS),
     "request_id": _header,
-    "tool_name": _text,
+    "tool_name": a_text,
     "tool_arguments": _arguments,
     "tool_calls": _calls,
-    "huge_bytes": _between(1, MAX_BYTES),
+    "huge_bytes": partial(a_count, most=MAX_BYTES),
     "redirect_to": _header,
 }
 
