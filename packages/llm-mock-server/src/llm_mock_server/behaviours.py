@@ -36,45 +36,6 @@ def check_name(name: str, where: str) -> str:
     return a_word(name, NAMES, where, "no behaviour is called")
 
 
-# In the order of the README; those that are no acts stand where they belong.
-NAMES: tuple[str, ...] = (
-    "connection_reset",
-    "stream_disconnect",
-    "stream_eof",
-    "partial_eof",
-    "partial_disconnect",
-    "stall",
-    "malformed_json",
-    "malformed_event",
-    "wrong_content_type",
-    "rate_limit",
-    "server_error",
-    "service_unavailable",
-    "quota_exceeded",
-    "auth_error",
-    "invalid_request",
-    "context_overflow",
-    "max_tokens",
-    "success",
-    "reasoning_success",
-    "tool_call_success",
-    "slow_success",
-    "empty",
-    "empty_body",
-    RANDOM,
-    CONNECTION_REFUSED,
-    "overloaded",
-    "mid_stream_error",
-    "slow_headers",
-    "trickle",
-    "duplicate_event",
-    "reordered_tool_deltas",
-    "huge_event",
-    "gzip",
-    "keepalive_comments",
-    "redirect",
-)
-
 SAME = "the same"
 ANSWERED = "the message"
 
@@ -297,3 +258,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
         ),
     )
 }
+
+NAMES: tuple[str, ...] = (*BEHAVIOURS, RANDOM, CONNECTION_REFUSED)
+"""What a script may say by name."""
