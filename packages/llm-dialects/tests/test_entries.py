@@ -134,7 +134,13 @@ def test_a_said_finish_may_be_a_bare_kind(finish):
             "up: entries[0].toolCalls[0].arguments: must be an object, or a string of raw JSON text",
         ),
         ({"entries": [{"kind": "say", "usage": {}}]}, "up: entries[0].usage: Object missing required field"),
-        ({"entries": [{"kind": "say", "finish": 5}]}, "up: entries[0].finish: Expected `object`, got `int`"),
+        (
+            {"entries": [{"kind": "say", "finish": 5}]},
+            'up: entries[0].finish: must be a kind, e.g. "stop", or an object',
+        ),
+        ({"entries": [{"kind": "say", "usage": "\ud800"}]}, "up: entries[0].usage: holds half a surrogate pair"),
+        ({"entries": [{"kind": "chunks", "chunks": ["\ud800"]}]}, "up: entries[0].chunks[0]: holds half a surrogate"),
+        ({"entries": [{"kind": "chunks", "chunks": [{"type": "\ud800"}]}]}, "up: entries[0].chunks[0]: holds half"),
     ],
 )
 def test_a_wrong_upstream_is_refused_with_its_place(value, message):

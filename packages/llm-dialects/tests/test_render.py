@@ -15,6 +15,7 @@ from llm_dialects import (
     substitute,
     unescape,
 )
+from llm_dialects.render import check_from_request
 
 KNOWN = {"cwd": "/w", "sessionId:1": "s-1", "odd": "{{cwd}}"}
 braced = st.text("a{}: ", max_size=9)
@@ -113,6 +114,8 @@ def test_a_placeholder_is_filled_from_the_request(text, filled):
     [
         ("{{fromRequest:id-0}}", "nothing in the request's messages matches"),
         ("{{fromRequest:(}}", "bad pattern"),
+        ("{{fromRequest:a{99999999999999999999}}}", "bad pattern"),
+        ("{{fromRequest:" + "(" * 3000 + ")" * 3000 + "}}", "bad pattern"),
         ("{{fromRequest:id-1", "the placeholder has no end"),
         ("{{fromRequest:id-1}", "the placeholder has no end"),
     ],
@@ -120,6 +123,9 @@ def test_a_placeholder_is_filled_from_the_request(text, filled):
 def test_a_placeholder_that_cannot_be_filled_is_an_error(text, message):
     with pytest.raises(RenderError, match=message):
         fill_from_request([text], REQUEST)
+    if "matches" not in message:
+        with pytest.raises(RenderError, match=message):
+            check_from_request(f"{{{{fromRequest:a{{1,2}}}}}} {text}")
 
 
 def test_what_is_filled_in_can_be_kept_from_expansion():

@@ -240,8 +240,8 @@ def _chunks(value: Json, where: str) -> tuple[StreamChunk, ...]:
 def _chunk(value: Json, where: str) -> StreamChunk:
     try:
         return chunk_from_json(value)
-    except msgspec.ValidationError as error:
-        raise EntryError(f"{where}: {error}") from None
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise EntryError(f"{where}: {_fault(error)}") from None
 
 
 def _member(value: Mapping[str, Json], key: str, kind: type, where: str) -> Any:
@@ -272,14 +272,22 @@ def _record(value: Mapping[str, Json], key: str, kind: type[Any], where: str) ->
         return UNSET
     try:
         return msgspec.convert(value[key], kind)
-    except msgspec.ValidationError as error:
-        raise EntryError(f"{where}.{key}: {error}") from None
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise EntryError(f"{where}.{key}: {_fault(error)}") from None
+
+
+def _fault(error: Exception) -> str:
+    """Return the words on what could not be read. Half a surrogate pair is no wrong word that could be shown."""
+    return "holds half a surrogate pair where a word must stand" if isinstance(error, UnicodeError) else str(error)
 
 
 def _finish(value: Mapping[str, Json], where: str) -> FinishReason | UnsetType:
     """Read ``finish``, either the bare kind or the whole reason."""
-    if isinstance(value.get("finish"), str):
-        return FinishReason(kind=value["finish"])
+    said = value.get("finish", {})
+    if isinstance(said, str):
+        return FinishReason(kind=said)
+    if not isinstance(said, dict):
+        raise EntryError(f'{where}.finish: must be a kind, e.g. "stop", or an object {{"kind": ...}}')
     reason: FinishReason | UnsetType = _record(value, "finish", FinishReason, where)
     return reason
 

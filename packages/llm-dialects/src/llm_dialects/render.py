@@ -4,7 +4,9 @@ A literal ``{{`` in stored text is written ``{{{{``, so that text and tokens can
 """
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from llm_dialects.chunks import Json, plain
@@ -84,6 +86,15 @@ def fill_from_request(value: Json, request: Request, *, change: Callable[[str], 
     return map_strings(value, lambda text: _fill(text, lambda pattern: change(_last_match(pattern, corpus))))
 
 
+def check_from_request(text: str) -> None:
+    """Refuse a ``{{fromRequest:<regex>}}`` in ``text`` that no request could fill.
+
+    Raises:
+        RenderError: a bad pattern, or a placeholder without an end.
+    """
+    _fill(text, lambda pattern: _compiled(pattern).pattern)
+
+
 def _fill(text: str, find: Callable[[str], str]) -> str:
     """Return ``text`` with each placeholder replaced by what ``find`` returns for its pattern."""
     done: list[str] = []
@@ -97,12 +108,18 @@ def _fill(text: str, find: Callable[[str], str]) -> str:
     return "".join([*done, text])
 
 
-def _last_match(pattern: str, corpus: str) -> str:
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        # Named groups are written as in JavaScript, where these placeholders come from.
-        regex = re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", pattern))
-    except re.error as error:
+        with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise
+            # Named groups are written as in JavaScript, where these placeholders come from.
+            return re.compile(re.sub(r"\(\?<(?![=!])", "(?P<", pattern))
+    except (re.error, OverflowError, RecursionError) as error:
         raise RenderError(f"{FROM_REQUEST}{pattern}}}}}: bad pattern: {error}") from None
+
+
+def _last_match(pattern: str, corpus: str) -> str:
+    regex = _compiled(pattern)
     found: re.Match[str] | None = None
     for found in regex.finditer(corpus):  # noqa: B007 - the last one is wanted
         pass
