@@ -11,8 +11,10 @@ from llm_dialects.requests import DEVELOPER, ImagePart, Message, Part
 
 def split_system(messages: Sequence[Message]) -> tuple[tuple[str, ...], tuple[Message, ...]]:
     """Return the texts of the plain system messages that lead, and the messages after them."""
-    leading = next((at for at, message in enumerate(messages) if not _is_header(message)), len(messages))
-    texts = (part.text for message in messages[:leading] for part in message.content if isinstance(part, TextBlock))
+    leading, texts = 0, list[str]()
+    while leading < len(messages) and _is_header(messages[leading]):
+        texts += [part.text for part in messages[leading].content if isinstance(part, TextBlock)]
+        leading += 1
     return tuple(texts), tuple(messages[leading:])
 
 
