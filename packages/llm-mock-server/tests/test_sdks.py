@@ -52,8 +52,9 @@ def scripted(sdks):
     """Serve a script to a client of an SDK: ``with scripted("openai", ENTRY...) as (client, server)``."""
 
     @contextmanager
-    def serve(sdk, *entries, on_hang=None, **options):
-        with serve_in_thread(ScriptedProvider(entries, on_hang=on_hang), **options) as server:
+    def serve(sdk, *entries, on_hang=None, ready_root=None, **options):
+        provider = ScriptedProvider(entries, on_hang=on_hang, ready_root=ready_root)
+        with serve_in_thread(provider, **options) as server:
             yield sdks[sdk].with_options(base_url=server.base_url(DIALECT_OF[sdk])), server
             assert server.failures == ()
 

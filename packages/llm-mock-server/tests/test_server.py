@@ -9,7 +9,8 @@ import socket
 import threading
 
 import pytest
-from llm_dialects import Body, Head, Pause, Reset, Stall
+from llm_dialects import Body, Head, Pause, ProviderError, Reset, Stall
+from llm_mock_server.answer import Unanswerable
 from llm_mock_server.connection import LINGER_ZERO
 from llm_mock_server.listener import url_of
 from llm_mock_server.server import serve
@@ -98,6 +99,20 @@ def test_a_stall_ends_when_the_client_goes(dial, post):
         client.close()
         server.wait(lambda: outcomes(server) == ["stalled"])
         assert server.in_flight == 0
+
+
+def test_a_responder_may_say_itself_why_it_has_no_answer(dial, post):
+    def refuse(http):
+        raise Unanswerable(ProviderError("MOCK_X", "why\nmend: so", 500))
+
+    with serve_in_thread(refuse) as server:
+        client = dial(server.url)
+        client.send(post())
+        head, body = client.read_whole()
+        assert head.startswith("HTTP/1.1 500 ")
+        assert (body["error"]["code"], body["error"]["message"]) == ("MOCK_X", "why\nmend: so")
+        assert [str(failure) for failure in server.failures] == ["why\nmend: so"]
+        assert outcomes(server) == ["failed"]
 
 
 def test_closing_frees_whoever_is_stalled_and_is_done_twice_as_well_as_once(post):

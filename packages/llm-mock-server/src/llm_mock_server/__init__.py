@@ -1,7 +1,7 @@
 """A model provider in a box: performs action values over HTTP and SSE."""
 
 from llm_mock_server.admission import HttpRequest
-from llm_mock_server.answer import entry_reply, failure_reply, stream_head, whole
+from llm_mock_server.answer import Unanswerable, entry_reply, failure_reply, stream_head, whole
 from llm_mock_server.behaviours import BEHAVIOURS, NAMES, behave
 from llm_mock_server.dice import Dice
 from llm_mock_server.exchange import ResponderResult
@@ -18,7 +18,7 @@ from llm_mock_server.threaded import ThreadedServer, serve_in_thread
 __all__ = [
     "BEHAVIOURS", "MAX_BODY", "NAMES", "Behaviour", "CapturedRequest", "Dice", "HttpRequest",
     "Kind", "MockServer", "Options", "Outcome", "RemoteWarning", "Responder", "ResponderResult", "Script",
-    "ScriptedProvider", "Situation", "ThreadedServer", "behave", "entry_reply", "failure_reply",
+    "ScriptedProvider", "Situation", "ThreadedServer", "Unanswerable", "behave", "entry_reply", "failure_reply",
     "options_from_json", "read_script", "read_upstream", "script_from_json", "serve", "serve_in_thread",
     "stream_head", "whole",
 ]

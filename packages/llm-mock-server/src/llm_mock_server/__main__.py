@@ -12,11 +12,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from llm_dialects import EntryError, Hang, Json
+from llm_dialects import EntryError, Json
 
 from llm_mock_server.command import parse, script_of, seed_of
 from llm_mock_server.events import EventWriter, request_event, result_event, stdout_descriptor
@@ -52,7 +51,7 @@ async def run(options: argparse.Namespace, script: Script, events: EventWriter) 
     stopped = exit_status_of_signal()
     events.watch(partial(settle, stopped, 0))
     async with serve(
-        ScriptedProvider(script, on_hang=write_ready_file),
+        ScriptedProvider(script),
         host=options.host,
         port=options.port,
         api_key=options.api_key,
@@ -118,12 +117,6 @@ def settle(stopped: asyncio.Future[int], status: int) -> None:
     """Call for the end, once."""
     if not stopped.done():
         stopped.set_result(status)
-
-
-def write_ready_file(hang: Hang) -> None:
-    """Create the file that tells the world that a ``Hang`` has fallen silent."""
-    if isinstance(hang.ready_file, str):
-        Path(hang.ready_file).touch()
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:

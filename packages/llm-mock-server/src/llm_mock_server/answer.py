@@ -32,6 +32,17 @@ EVENTS_HEAD = Head(200, (("content-type", EVENT_STREAM), NO_CACHE))
 """The head of a stream of server-sent events: nearly every one, so it is made once."""
 
 
+class Unanswerable(Exception):
+    """What a responder raises where it has no answer, and words of its own that say why.
+
+    The client is told ``failure``; the exception is kept in ``failures`` as any other.
+    """
+
+    def __init__(self, failure: ProviderError) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 def entry_reply(
     dialect: Dialect, request: Request, entry: Entry, answer: Answer, on_ready: Callable[[], None] | None = None
 ) -> Iterator[Action]:

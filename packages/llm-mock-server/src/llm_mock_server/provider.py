@@ -26,6 +26,7 @@ from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 from llm_mock_server.behaviours import RANDOM, behave
 from llm_mock_server.conditions import Asked, failures, holds
 from llm_mock_server.cursors import Cursor, Keys
+from llm_mock_server.ready import Root, refuse_unwritable, write_ready
 from llm_mock_server.script import Act, Named, Script, script_from_json
 from llm_mock_server.situation import Situation, accepts_gzip, target_of, usage_of
 
@@ -46,7 +47,9 @@ class ScriptedProvider:
     Args:
         script: A script, or its entries as JSON.
         where: Name of the script in messages, where only entries are given.
-        on_hang: Called when a ``Hang`` falls silent.
+        on_hang: Called when a ``Hang`` falls silent, after its ready file has been written.
+        ready_root: The folder that ready files are named from, the process's own where it is ""; ``None``: they are
+            somebody else's to write.
         values: What ``{{name}}`` is filled with at first.
         usage: Counts tokens where an entry does not say them.
 
@@ -64,6 +67,7 @@ class ScriptedProvider:
         where: str = "upstream.json",
         dialects: Mapping[str, Dialect] = DIALECTS,
         on_hang: Callable[[Hang], None] | None = None,
+        ready_root: Root | None = "",
         values: Mapping[str, Json] | None = None,
         usage: UsageCounter = honest_usage,
     ) -> None:
@@ -72,6 +76,7 @@ class ScriptedProvider:
         self._where = where
         self._dialects = dialects
         self._on_hang = on_hang
+        self._ready_root = ready_root
         self._usage = usage
         self.load(script)
 
@@ -135,6 +140,9 @@ class ScriptedProvider:
             return self._refuse(dialect, asked, "unfilled", unfilled(entry.where, error))
         except EntryError as error:
             return self._refuse(dialect, asked, "invalid", invalid(error))
+        if isinstance(act, Hang) and self._ready_root is not None:
+            asked.http.note(entry.label, asked.session or None)
+            refuse_unwritable(act, self._ready_root, entry.where)
         cursor.take(at)
         reply = self._perform(act, entry.label, dialect, asked, cursor)
         return in_a_burst(reply) if entry.burst else reply
@@ -182,7 +190,11 @@ class ScriptedProvider:
         )
 
     def _fallen_silent(self, entry: Entry) -> None:
-        if self._on_hang is not None and isinstance(entry, Hang):
+        if not isinstance(entry, Hang):
+            return
+        if self._ready_root is not None:
+            write_ready(entry, self._ready_root)
+        if self._on_hang is not None:
             self._on_hang(entry)
 
     def _refuse(self, dialect: Dialect, asked: Asked, label: str, error: ProviderError) -> Reply:

@@ -8,7 +8,7 @@ from typing import assert_never
 from llm_dialects import DIALECTS, Dialect, DialectError, ProviderError, Reply
 
 from llm_mock_server.admission import Call, HttpRequest, Rejected, Side, admit, admit_refused, likely_dialect
-from llm_mock_server.answer import failure_reply
+from llm_mock_server.answer import Unanswerable, failure_reply
 from llm_mock_server.exchange import Exchange, ResponderResult
 from llm_mock_server.http1 import RawRequest, Refused, split_target
 from llm_mock_server.journal import KEEP, KEEP_BYTES, CapturedRequest, Journal, Kind, Observer, depth_of, read_json
@@ -222,6 +222,8 @@ class MockServer(Listener):
             return failure_reply(dialect, ProviderError("INVALID_REQUEST", str(error)))
         exchange.outcome = "failed"
         self.journal.fail(error, exchange.captured)
+        if isinstance(error, Unanswerable):
+            return failure_reply(dialect, error.failure)
         return failure_reply(dialect, ProviderError("SERVER_ERROR", f"{type(error).__name__}: {error}"))
 
     def _ask(self, raw: RawRequest, call: Call) -> Exchange:

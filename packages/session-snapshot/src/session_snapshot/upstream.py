@@ -101,7 +101,8 @@ def scripted(text: str, where: str) -> ScriptedProvider:
         FixtureError: the script is wrong, where, and the nearest right word.
     """
     try:
-        return ScriptedProvider(read_upstream(text, where))
+        # A ready file belongs into the agent's folder; this process's own is another.
+        return ScriptedProvider(read_upstream(text, where), ready_root=None)
     except EntryError as error:
         raise explained(str(error), text, where) from error
 
