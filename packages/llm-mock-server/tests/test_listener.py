@@ -123,3 +123,24 @@ def test_a_name_with_several_addresses_has_one_port():
 def test_a_port_is_a_number_of_sixteen_bits(port):
     with pytest.raises(ValueError, match="port"), serve_in_thread(one, port=port):
         pass
+
+
+@pytest.mark.parametrize("address", ["::ffff:127.0.0.1", "localhost"])
+def test_this_machine_by_its_other_names(address, dial, post):
+    try:
+        with serve_in_thread(one, host=address) as server:
+            client = dial(server.url)
+            client.send(post())
+            client.expect(HEAD)
+    except OSError as error:
+        pytest.skip(f"this machine has no such address: {error}")
+
+
+def test_a_port_that_is_taken_is_told_with_its_mend():
+    with (
+        serve_in_thread(one) as server,
+        pytest.raises(OSError, match="cannot take") as caught,
+        serve_in_thread(one, port=port_of(server)),
+    ):
+        pass
+    assert str(caught.value).splitlines()[-1].startswith("mend: name a host of this machine and a port")

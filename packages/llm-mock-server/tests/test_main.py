@@ -33,6 +33,20 @@ def command(folder, *arguments, script=SCRIPT):
             process.kill()
 
 
+SIGNAL_WHILE_LOADING = """
+import os, sys
+
+class Loading:
+    def find_spec(name, *_):
+        if name == "llm_mock_server":
+            os.kill(os.getpid(), int(sys.argv[1]))
+
+sys.meta_path.insert(0, Loading)
+from llm_mock_server_command import main
+sys.exit(main())
+"""
+
+
 def read_event(process):
     line = process.stdout.readline()
     assert line, process.stderr.read()
@@ -149,6 +163,21 @@ def test_connections_are_refused_until_the_time_is_over_or_the_control_api_says_
         client = dial(ready["baseURL"].removesuffix("/v1"))
         client.send(post(b'{"model": "m", "messages": []}'))
         assert client.read_whole()[0].startswith("HTTP/1.1 200 ")
+
+
+@no_signals
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_before_it_is_loaded(number, status):
+    command = [sys.executable, "-c", SIGNAL_WHILE_LOADING, str(int(number))]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (status, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no shell to close them")
+@pytest.mark.parametrize("arguments", ["--sequence nope", "--chunk-size x", "--bogus", "--sequence success 1>&-"])
+def test_what_cannot_be_said_has_its_status_still(arguments):
+    command = ["sh", "-c", f'exec "$0" -m llm_mock_server {arguments} 2>&-', sys.executable]
+    assert subprocess.run(command, stdout=subprocess.PIPE, timeout=20, check=False).returncode == 2
 
 
 def test_random_says_its_seed_and_what_was_drawn(tmp_path, dial, post):

@@ -11,6 +11,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -20,6 +21,7 @@ from llm_dialects import EntryError, Json
 from llm_mock_server.command import parse, script_of, seed_of
 from llm_mock_server.events import EventWriter, request_event, result_event, stdout_descriptor
 from llm_mock_server.journal import CapturedRequest, Journal
+from llm_mock_server.listener import TAKEN
 from llm_mock_server.provider import ScriptedProvider
 from llm_mock_server.script import Script
 from llm_mock_server.server import MockServer, serve
@@ -31,9 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         script = script_of(options)
     except EntryError as error:
-        return complain(with_mend(str(error), f"correct {options.script or 'the flags'}"))
+        return complain(with_mend(str(error), mend_of(str(error))))
     except OSError as error:
         return complain(f"{error}\nmend: name a script that can be read")
+    if stdout_descriptor() is None and options.port == 0:
+        return complain("stdout is closed: nobody can learn the port\nmend: leave stdout open, or say --port")
     warnings.showwarning = show_warning  # type: ignore[assignment]  # the rest of its arguments is not shown
     events = EventWriter(stdout_descriptor())
     try:
@@ -41,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         return complain(str(error))
     except OSError as error:
-        return complain(f"{error}\nmend: name a host of this machine and a port that is free (0: the system chooses)")
+        return complain(with_mend(str(error), TAKEN.removeprefix("mend: ")))
     finally:
         events.close()
 
@@ -106,7 +110,8 @@ def exit_status_of_signal() -> asyncio.Future[int]:
 
     def handle(number: int, _: FrameType | None) -> None:
         # Not the loop's own handlers: those are not there on Windows.
-        loop.call_soon_threadsafe(settle, stopped, 128 + number)
+        with suppress(RuntimeError):  # it has ended: so does the process
+            loop.call_soon_threadsafe(settle, stopped, 128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
@@ -121,7 +126,7 @@ def settle(stopped: asyncio.Future[int], status: int) -> None:
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning as the command prints everything else."""
-    sys.stderr.write(f"llm-mock-server: warning: {message}\n")
+    say(f"warning: {message}")
 
 
 def with_mend(message: str, mend: str) -> str:
@@ -129,10 +134,22 @@ def with_mend(message: str, mend: str) -> str:
     return message if message.splitlines()[-1].startswith("mend: ") else f"{message}\nmend: {mend}"
 
 
+def mend_of(message: str) -> str:
+    """Return what mends a script that is wrong, where what is wrong does not say it: to correct the place it names."""
+    place = message.partition(": ")[0]
+    return f"correct {place}" + ("; llm-mock-server --help tells what it takes" if place.startswith("--") else "")
+
+
 def complain(message: str) -> int:
     """Say what is wrong; return the exit status."""
-    sys.stderr.write(f"llm-mock-server: {message}\n")
+    say(message)
     return 2
+
+
+def say(message: str) -> None:
+    """Write to stderr, where there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"llm-mock-server: {message}\n")
 
 
 if __name__ == "__main__":

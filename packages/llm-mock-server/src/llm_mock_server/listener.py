@@ -7,11 +7,11 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from llm_dialects import Reply
 
+from llm_mock_server.accept import Acceptor
 from llm_mock_server.connection import Connection
 from llm_mock_server.exchange import Exchange
 from llm_mock_server.http1 import RawRequest, Refused
@@ -47,7 +47,7 @@ class Listener(ABC):
         self.closing = False
         self.tasks: set[asyncio.Task[None]] = set()
         self._bound: list[socket.socket] = []
-        self._servers: list[asyncio.Server] = []
+        self._acceptor = Acceptor(self._connect)
         self._connections: set[Connection] = set()
         self._deserted = asyncio.Event()
         self._deserted.set()
@@ -88,16 +88,17 @@ class Listener(ABC):
         """
         if self.closing:
             raise OSError("the server is closed")
-        loop, bound = asyncio.get_running_loop(), self._bound
-        self._bound = []
+        bound, self._bound = self._bound, []
         for at in bound:
             if sys.platform != "win32":  # what it accepts must not keep the port from whoever comes after it
                 at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._servers.append(await loop.create_server(self._connect, sock=at, backlog=BACKLOG, start_serving=False))
-        for server in self._servers:
-            if not self.closing:
-                await server.start_serving()
+        await self._acceptor.start(bound)
         self.listening.set()
+
+    @property
+    def shortages(self) -> int:
+        """How many times the system had no room for another connection, so that clients had to wait."""
+        return self._acceptor.shortages
 
     def _connect(self) -> Connection:
         return Connection(self)
@@ -125,25 +126,13 @@ class Listener(ABC):
     async def aclose(self) -> None:
         """Stop at once: whatever is being answered is dropped. Closing twice is closing once."""
         self.closing = True
-        await self._stop_accepting()
+        for bound in self._bound:
+            bound.close()
+        await self._acceptor.aclose()
         for connection in tuple(self._connections):
             connection.abort()
         await self._deserted.wait()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-
-    async def _stop_accepting(self) -> None:
-        """Close the listening sockets, but not before what they accepted a moment ago has become a connection: asyncio
-        takes two turns of its loop for that, and would lose the accepted socket if its server were closed meanwhile.
-        """
-        for bound in self._bound:
-            bound.close()
-        for listening in [listening for server in self._servers for listening in server.sockets]:
-            with suppress(NotImplementedError):  # on Windows, where it takes no time
-                asyncio.get_running_loop().remove_reader(listening.fileno())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        for server in self._servers:
-            server.close()
 
 
 async def resolve(host: str, port: int) -> list[Address]:
@@ -152,13 +141,15 @@ async def resolve(host: str, port: int) -> list[Address]:
     try:
         found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise OSError(f"there is no host {host!r}: {error}") from None
+        raise OSError(f"there is no host {host!r}: {error}\n{TAKEN}") from None
     return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
 
 
 def is_loopback(address: Address) -> bool:
     """Return whether only this machine can reach an address."""
-    return ipaddress.ip_address(address[1][0].partition("%")[0]).is_loopback
+    at = ipaddress.ip_address(address[1][0].partition("%")[0])
+    mapped = at.ipv4_mapped if isinstance(at, ipaddress.IPv6Address) else None
+    return (mapped or at).is_loopback
 
 
 def admit_remote(host: str, allow_remote: bool) -> None:
@@ -166,7 +157,7 @@ def admit_remote(host: str, allow_remote: bool) -> None:
     if not allow_remote:
         raise ValueError(
             f"{host!r} can be reached from other machines, and the server believes whoever asks it\n"
-            "mend: listen on 127.0.0.1, or say allow_remote=True (--allow-remote)"
+            "mend: listen on 127.0.0.1, or allow it: --allow-remote, in Python allow_remote=True"
         )
     warnings.warn(f"{host!r} can be reached from other machines: whoever asks is answered", RemoteWarning, stacklevel=2)
 
@@ -208,12 +199,13 @@ def _bind(family: socket.AddressFamily, address: tuple[Any, ...], *, reuse: bool
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "win32":
             made.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        if family == socket.AF_INET6:  # the other family has a socket of its own
+        if family == socket.AF_INET6 and not address[0].startswith(MAPPED):  # the other family has its own socket
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
     except OSError as error:
         made.close()
-        raise OSError(error.errno, f"cannot take {address[0]} port {address[1]}: {error.strerror or error}") from None
+        what = f"cannot take {address[0]} port {address[1]}: {error.strerror or error}"
+        raise OSError(error.errno, f"{what}\n{TAKEN}") from None
     return made
 
 
@@ -223,8 +215,10 @@ def url_of(address: tuple[Any, ...]) -> str:
     return f"http://[{host}]:{address[1]}" if ":" in host else f"http://{host}:{address[1]}"
 
 
-BACKLOG = 1024
-"""Clients that may wait to be accepted."""
+MAPPED = "::ffff:"
+"""What an address of IPv4 begins with when it is written as one of IPv6."""
+
+TAKEN = "mend: name a host of this machine and a port that is free (0: the system chooses)"
 
 # An address that means "all of this machine's" -> one that a client can call.
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
