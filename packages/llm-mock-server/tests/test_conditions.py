@@ -120,8 +120,12 @@ def test_no_conditions_always_hold():
         ({"text": "("}, "w.text: '(' is no regular expression: "),
         ({"header": {"x": "["}}, "w.header.x: '[' is no regular expression: "),
         ({"header": "x"}, "w.header: must be an object"),
-        ({"body": {"tools/0": 1}}, "w.body: 'tools/0' is no JSON pointer; write '/tools/0'"),
-        ({"body": {"/a~2": 1}}, "w.body: '/a~2' is no JSON pointer"),
+        ({"body": {"tools/0": 1}}, "w.body: 'tools/0' is no JSON pointer\nmend: write '/tools/0'"),
+        ({"body": {"/a~2~0~": 1}}, "w.body: '/a~2~0~' is no JSON pointer\nmend: write '/a~02~0~0'"),
+        ({"header": {"a b": "x"}}, "w.header: 'a b' cannot be the name of a header"),
+        ({"header": {"x:": "x"}}, "w.header: 'x:' cannot be the name of a header"),
+        ({"text": "a{99999999999999999999}"}, "w.text: 'a{99999999999999999999}' is no regular expression"),
+        ({"text": "(" * 3000 + ")" * 3000}, "w.text: '(((("),
         ({"session": None}, "w.session: must be a string"),
     ],
 )
@@ -129,6 +133,7 @@ def test_what_cannot_be_meant_is_named_by_its_place(value, words):
     with pytest.raises(EntryError) as caught:
         when_from_json(value, "w")
     assert str(caught.value).startswith(words)
+    assert str(caught.value).splitlines()[-1].startswith("mend: ")
 
 
 @pytest.mark.parametrize(

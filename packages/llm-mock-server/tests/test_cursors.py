@@ -40,7 +40,6 @@ def http(prefix="/v1", headers=()):
         ("lineage", ByLineage()),
         ({"header": "X-Session"}, ByHeader("x-session")),
         ({"segment": True}, BySegment()),
-        ({"segment": False}, Shared()),
     ],
 )
 def test_rules_are_read(value, rule):
@@ -55,7 +54,9 @@ def test_rules_are_read(value, rule):
         ({"header": "a", "segment": True}, "w: must have one key"),
         ({"heder": "a"}, "w: unknown key 'heder'; the nearest known is 'header'"),
         ({"header": ""}, "w.header: must be a string that is not empty"),
+        ({"header": "bad header"}, "w.header: 'bad header' cannot be the name of a header"),
         ({"segment": 1}, "w.segment: must be true or false"),
+        ({"segment": False}, "w.segment: must be true"),
         (None, "w: must be an object"),
     ],
 )
@@ -63,6 +64,7 @@ def test_what_is_no_rule(value, words):
     with pytest.raises(EntryError) as caught:
         cursor_from_json(value, "w")
     assert str(caught.value).startswith(words)
+    assert str(caught.value).splitlines()[-1].startswith("mend: ")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ def filled(entry, said="id=a and id=b", **values):
         ("{{{{handle}}", "{{handle}}"),
         ("{{{{{{handle}}", "{{h-1"),
         ("{{{handle}}}", "{h-1}"),
-        ("{{ handle }} {{9}} {{}} }}", "{{ handle }} {{9}} {{}} }}"),
+        ("{ {handle}} {{{{9}} }}", "{ {handle}} {{9}} }}"),
+        (r"{{fromRequest:id=\w{1,2}}}", "id=b"),
         (r"{{fromRequest:id=(\w+)}}!", "b!"),
         (r"{{fromRequest:id=\w{1}}}", "id=b"),
         (r"{{{{fromRequest:id}}", "{{fromRequest:id}}"),
@@ -58,10 +59,12 @@ def test_text(text, expected):
         ('{"{{handle}}":"{{{{handle}}"}', {"h-1": "{{handle}}"}),
         (r'{"n":{{fromRequest:n=(\d+)}} ,"s":"{{fromRequest:n=(\d+)}}"}', {"n": 12, "s": "12"}),
         ('{"w":{{fromRequest:w=(.*)}} }', {"w": 'a "b"'}),
+        (" {{object}}", {"a": [1]}),
+        (r"{{fromRequest:(\{.*\})}}", {"x": 1}),
     ],
 )
 def test_raw_arguments_stay_json(arguments, expected):
-    said = 'n=12\nw=a "b"'
+    said = 'n=12\nw=a "b"\n{"x":1}'
     call = filled({"toolCalls": [{"name": "f", "arguments": arguments}]}, said)["toolCalls"][0]
     assert json.loads(call["arguments"]) == expected
     assert json.loads(filled({"options": {"toolArguments": arguments}}, said)["options"]["toolArguments"]) == expected
@@ -91,13 +94,20 @@ def test_deltas_of_a_block_are_one_text():
         ("a {{fromRequest:nowhere}}", "{{fromRequest:nowhere}}: nothing in the request's messages matches"),
         ("{{fromRequest:(}}", "{{fromRequest:(}}: bad pattern"),
         ("{{fromRequest:id=} more", "{{fromRequest:id=} more"),
+        ("a {{ handle }}", "{{ handle }}: no placeholder begins like this"),
+        ("{{9}}", "{{9}}: no placeholder"),
+        ("{{{", "{{{: no placeholder"),
+        ("{{handle}} {{my name}}", "{{my name}}: no placeholder"),
+        ("{{{{ {{x" + "y" * 99, "{{x" + "y" * 29 + "...: no placeholder"),
+        ("{{set}}", "{{set}}: a value of type set is no JSON"),
+        ("{{nan}}", "{{nan}}: a value of type float is no JSON"),
     ],
 )
 def test_what_nothing_fills_is_named(text, words):
     for entry in ({"text": text}, {"arguments": f'"{text}"'}, {text: 1}):
         with pytest.raises(RenderError) as caught:
-            filled(entry)
-        assert str(caught.value).startswith(words)
+            filled(entry, set={1}, nan=float("nan"))
+        assert str(caught.value).replace('"', "").startswith(words)
 
 
 @given(st.text(), st.text())
@@ -129,6 +139,13 @@ def test_escaped_entries_come_out_as_they_were(value):
 def test_an_entry_is_checked_before_its_values_are_known():
     entry = {"text": "{{nobody}}", "arguments": '{"a":{{x}},"b":"{{fromRequest:nowhere}}"}', "finish": "{{{{"}
     assert fill(entry, any_values) == {"text": "x", "arguments": '{"a":"x","b":"x"}', "finish": "{{"}
+    assert fill({"arguments": "{{whole}}"}, any_values) == {"arguments": "{}"}
+
+
+@pytest.mark.parametrize("text", ["{{fromRequest:(}}", "{{fromRequest:x", "{{fromRequest:x}"])
+def test_what_no_request_could_fill_is_known_before_one_comes(text):
+    with pytest.raises(RenderError, match="fromRequest"):
+        fill({"text": text}, any_values)
 
 
 @pytest.mark.parametrize(("value", "has"), [({"a": ["{{x}}"]}, True), ({"{{x}}": 1}, True), ({"a": {"b": {}}}, False)])

@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from llm_dialects import Chunks, EntryError, Hang, Say, say_to_chunks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llm_dialects import Chunks, EntryError, Hang, Say, Throw, say_to_chunks
 from llm_mock_server import read_script, read_upstream, script_from_json
 from llm_mock_server.cursors import ByHeader, Shared
 from llm_mock_server.script import Named, values_from_json
@@ -117,8 +119,12 @@ def behave(name="success", **more):
         ({"entries": [], "values": {"a b": 1}}, "s.json: values: 'a b' cannot be the name of a placeholder"),
         ({"entries": [], "values": {"fromRequest:x": 1}}, "s.json: values: 'fromRequest:x' cannot be"),
         ({"entries": ["rate_limt"]}, "s.json: entries[0].name: no behaviour is called 'rate_limt'; the nearest known"),
-        ({"entries": [7]}, "s.json: entries[0]: must be an object"),
+        ({"entries": [7]}, "s.json: entries[0]: must be an object or the name of a behaviour, it is 7"),
+        ({"entries": [["success"]]}, "s.json: entries[0]: must be an object or the name of a behaviour, it is an arr"),
+        ({"entries": ["say"]}, "s.json: entries[0]: 'say' is no behaviour but a kind of entry"),
+        ({"entries": ["\ud800"]}, "s.json: entries[0].name: no behaviour is called '\\ud800'; known are connection_re"),
         ({"entries": [{}]}, "s.json: entries[0].kind: must be a string"),
+        ({"entries": [{"kind": "rate_limit"}]}, "s.json: entries[0].kind: no entry is of kind 'rate_limit'; the neare"),
         (
             {"entries": [{"kind": "thrwo"}]},
             "s.json: entries[0].kind: no entry is of kind 'thrwo'; the nearest known is",
@@ -150,12 +156,25 @@ def behave(name="success", **more):
         ({"entries": ["stall", "connection_refused"]}, "s.json: entries[1]: 'connection_refused' may stand first only"),
         ({"entries": [say(when={"session": "a"})]}, "s.json: entries[0].when.session: all callers share one cursor"),
         ({"entries": [say(text="{{a}}", finish=[])]}, "s.json: entries[0].finish: "),
+        ({"entries": [say(text="{{my name}}")]}, "s.json: entries[0]: {{my name}}: no placeholder begins like this"),
+        ({"entries": [say(text="{{x")]}, "s.json: entries[0]: {{x: no placeholder begins like this"),
+        ({"entries": [say(text="{{fromRequest:(}}")]}, "s.json: entries[0]: {{fromRequest:(}}: bad pattern"),
+        ({"entries": [say(text="{{fromRequest:a")]}, "s.json: entries[0]: {{fromRequest:a: the placeholder has no end"),
+        ({"entries": [], "options": {"successText": "{{x"}}, "s.json: options: {{x: no placeholder begins like this"),
+        ({"entries": [say(usage="\ud800")]}, "s.json: entries[0].usage: holds half a surrogate pair"),
+        ({"entries": [say(usage={"inputTokens": 1, "outputTokens": 1, "x": 1})]}, "s.json: entries[0].usage: unknown"),
+        ({"entries": [say(usage={"outputTokens": 1})]}, "s.json: entries[0].usage: Object missing required field `inp"),
+        ({"entries": [say(text={1})]}, "s.json.entries[0].text: must be JSON, it is no JSON but Python's set"),
+        ({"entries": [], "values": {"x": float("nan")}}, "s.json.values.x: must be JSON, it is nan"),
+        ({"entries": [], "values": {"x": 10**5000}}, "s.json.values.x: must be JSON, it is a number of very many dig"),
+        ({"entries": [], 7: 1}, "s.json: a key must be a string, it is 7"),
     ],
 )
 def test_what_cannot_be_meant_is_named_by_its_place(script, words):
     with pytest.raises(EntryError) as caught:
         script_from_json(script, "s.json")
     assert str(caught.value).startswith(words)
+    assert str(caught.value).splitlines()[-1].startswith("mend: ")
 
 
 @pytest.mark.parametrize("text", [b"{", b"\xff", "", "[]"])
@@ -163,6 +182,105 @@ def test_what_cannot_be_meant_is_named_by_its_place(script, words):
 def test_a_script_that_is_none(reader, text):
     with pytest.raises(EntryError, match=r"^up\.json: "):
         reader(text, "up.json")
+
+
+@pytest.mark.parametrize("reader", [read_script, read_upstream])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"entries": [], "entries": []}', "up.json: an object has the key 'entries' twice"),
+        ('{"entries": [{"kind": "hang", "kind": "hang"}]}', "up.json: an object has the key 'kind' twice"),
+        ('{"entries": [NaN]}', "up.json: not JSON: NaN is no number of JSON"),
+        ("[" * 100_000, "up.json: nested too deeply"),
+        ('{"entries": ' + "[" * 200 + "]" * 200 + "}", "up.json: nested deeper than 100 levels"),
+        ("9" * 5000, "up.json: not JSON: "),
+    ],
+)
+def test_a_text_that_is_json_to_python_only(reader, text, words):
+    with pytest.raises(EntryError) as caught:
+        reader(text, "up.json")
+    assert str(caught.value).startswith(words)
+    assert str(caught.value).splitlines()[-1].startswith("mend: ")
+
+
+def test_a_failure_before_any_chunk_needs_none():
+    throw = {"kind": "throw", "message": "{{why}}", "code": "AUTH"}
+    assert read(throw).entries[0].act == Throw(chunks=(), message="x", code="AUTH")
+
+
+WORDS = ["", "x", "\ud800", "\r\nX: y", "\0", "{{", "}}", "{{x}}", "{{fromRequest:(}}", "(", "[", "~", "say", "success"]
+NUMBERS = [0, -1, 1.5, 2**70, 10**4000, 1e308, float("nan")]
+KEYS = st.sampled_from(["kind", "name", "text", "entries", "when", "header", "usage", "chunks", "type", *WORDS])
+LEAVES = st.none() | st.booleans() | st.sampled_from([*WORDS, *NUMBERS]) | st.integers() | st.text(max_size=5)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=8
+)
+CHUNKS = [
+    {"type": "block-start", "index": 0, "blockType": "tool-call"},
+    {"type": "tool-call-delta", "index": 0, "id": "c", "name": "f", "argumentsDelta": "{"},
+    {"type": "block-end", "index": 0, "block": {"type": "text", "text": "x"}},
+    {"type": "usage", "usage": {"inputTokens": 1, "outputTokens": 1, "reasoningTokens": 1}},
+    {"type": "finish", "reason": {"kind": "error", "failure": {"message": "m", "code": "AUTH"}}, "replayState": [1]},
+]
+WHEN = {"model": "m", "path": "*", "header": {"x": "y"}, "body": {"/a": [1]}, "nth": 1, "text": "x", "session": "s"}
+CALL = {"name": "f", "arguments": {"a": 1}, "id": "c"}
+EVERYTHING = {
+    "entries": [
+        {"kind": "say", "text": "t", "reasoning": "r", "toolCalls": [CALL], "usage": CHUNKS[3]["usage"]}
+        | {"finish": CHUNKS[4]["reason"], "chunkSize": 2, "times": 2, "burst": True, "when": WHEN},
+        {
+            "kind": "behaviour",
+            "name": "success",
+            "options": {"toolArguments": {"a": 1}, "toolCalls": [CALL], "requestId": "r", "chunkDelayMs": 0},
+        },
+        {"kind": "throw", "chunks": CHUNKS[:2], "message": "m", "code": "X", "status": 429, "accepted": True},
+        {"kind": "chunks", "chunks": CHUNKS},
+        {"kind": "hang", "readyFile": "f"},
+        "random",
+    ],
+    "options": {"successText": "x"},
+    "cursor": {"header": "x-s"},
+    "repeatLast": True,
+    "seed": 1,
+    "weights": {"success": 1},
+    "values": {"a": [1]},
+}
+
+
+def places(value, place=()):
+    yield place
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from places(each, (*place, key))
+
+
+def replaced(value, place, new):
+    if not place:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[place[0]] = replaced(value[place[0]], place[1:], new)
+    return copy
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.sampled_from(list(places(EVERYTHING))), VALUES)
+def test_any_value_anywhere_is_read_or_refused_with_its_mend(place, value):
+    assert script_from_json(EVERYTHING, "s.json").entries
+    try:
+        script_from_json(replaced(EVERYTHING, place, value), "s.json")
+    except EntryError as error:
+        assert str(error).startswith("s.json")
+        assert str(error).splitlines()[-1].startswith("mend: ")
+
+
+@settings(deadline=None)
+@given(st.sampled_from(list(places(EVERYTHING))))
+def test_no_place_is_too_deep(place):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(EntryError, match="nested deeper than 100"):
+        script_from_json(replaced(EVERYTHING, place, deep), "s.json")
 
 
 def test_values_of_their_own():

@@ -112,7 +112,7 @@ def test_a_responder_may_say_itself_why_it_has_no_answer(dial, post):
         assert head.startswith("HTTP/1.1 500 ")
         assert (body["error"]["code"], body["error"]["message"]) == ("MOCK_X", "why\nmend: so")
         assert [str(failure) for failure in server.failures] == ["why\nmend: so"]
-        assert outcomes(server) == ["failed"]
+        server.wait(lambda: outcomes(server) == ["failed"])
 
 
 def test_closing_frees_whoever_is_stalled_and_is_done_twice_as_well_as_once(post):

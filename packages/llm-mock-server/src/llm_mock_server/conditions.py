@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from llm_dialects import EntryError, Json, Request, TextBlock
+from llm_dialects import Json, Request, TextBlock
 from llm_dialects.wire import compact
 from msgspec import Struct
 
 from llm_mock_server.admission import HttpRequest
-from llm_mock_server.fields import a_count, a_regex, a_text, an_object
+from llm_mock_server.fields import a_count, a_header, a_regex, a_text, an_object, shown, wrong
 
 
 class Asked(Struct, frozen=True):
@@ -165,14 +165,15 @@ def shortened(text: str) -> str:
 def read_headers(value: Json, where: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Read ``{name: regex}``."""
     named = an_object(value, where)
-    return tuple((a_text(name, where).lower(), a_regex(said, f"{where}.{name}")) for name, said in named.items())
+    return tuple((a_header(name, where), a_regex(said, f"{where}.{name}")) for name, said in named.items())
 
 
 def read_pointers(value: Json, where: str) -> tuple[tuple[str, Json], ...]:
     """Read ``{pointer: value}``."""
     for pointer in an_object(value, where):
         if not re.fullmatch(r"(/([^~/]|~[01])*)*", pointer):
-            raise EntryError(f"{where}: {pointer!r} is no JSON pointer; write {'/' + pointer.lstrip('/')!r}")
+            right = "/" + re.sub(r"~(?![01])", "~0", pointer.removeprefix("/"))
+            raise wrong(where, f"{shown(pointer)} is no JSON pointer", f"write {right!r}")
     return tuple(value.items())
 
 

@@ -11,12 +11,12 @@ from hashlib import blake2b
 from typing import assert_never
 from urllib.parse import unquote
 
-from llm_dialects import EntryError, Json, Request, plain, strip_volatile
+from llm_dialects import Json, Request, plain, strip_volatile
 from msgspec import Struct
 
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.dice import Dice, seed_for
-from llm_mock_server.fields import a_text, a_truth, a_word, an_object
+from llm_mock_server.fields import a_header, a_truth, a_word, an_object, wrong
 
 
 class Shared(Struct, frozen=True):
@@ -50,10 +50,12 @@ def cursor_from_json(value: Json, where: str) -> CursorRule:
         return WORDS[a_word(value, tuple(WORDS), where, "no cursor is called")]
     rule = an_object(value, where, ("header", "segment"))
     if len(rule) != 1:
-        raise EntryError(f'{where}: must have one key: {{"header": NAME}} or {{"segment": true}}')
+        raise wrong(where, "must have one key", 'write {"header": NAME} or {"segment": true}')
     if "header" in rule:
-        return ByHeader(a_text(rule["header"], f"{where}.header").lower())
-    return BySegment() if a_truth(rule["segment"], f"{where}.segment") else Shared()
+        return ByHeader(a_header(rule["header"], f"{where}.header"))
+    if not a_truth(rule["segment"], f"{where}.segment"):
+        raise wrong(f"{where}.segment", "must be true", 'write {"segment": true}, or "shared" for a cursor of all')
+    return BySegment()
 
 
 class Cursor:

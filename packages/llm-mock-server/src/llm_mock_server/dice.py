@@ -7,9 +7,10 @@ throw takes one number, scales it to the sum of the weights and walks along them
 import math
 from collections.abc import Mapping
 
-from llm_dialects import EntryError, Json
+from llm_dialects import Json
 
 from llm_mock_server.behaviours import CONNECTION_REFUSED, RANDOM, check_name
+from llm_mock_server.fields import an_object, shown, wrong
 
 BITS = 0xFFFF_FFFF
 
@@ -70,31 +71,28 @@ def weights_from_json(value: Json, where: str) -> dict[str, float]:
         EntryError: not an object, an unknown behaviour (the nearest known one is named), ``random`` or
             ``connection_refused``, a share that is negative or no number, or all of them zero.
     """
-    if not isinstance(value, dict):
-        raise EntryError(f"{where}: must be an object of behaviours and their shares")
-    weights = {_thrown(name, where): _share(share, f"{where}.{name}") for name, share in value.items()}
+    named = an_object(value, where)
+    weights = {_thrown(name, where): _share(share, f"{where}.{name}") for name, share in named.items()}
     if not any(weights.values()):
-        raise EntryError(f"{where}: one share at least must be above zero")
+        raise wrong(where, "one share at least must be above zero", 'write {"success": 1}, say')
     if not math.isfinite(sum(weights.values())):
-        raise EntryError(f"{where}: the shares add up to more than a number holds")
+        raise wrong(where, "the shares add up to more than a number holds", "write smaller numbers")
     return weights
 
 
 def _thrown(name: str, where: str) -> str:
     if name in (RANDOM, CONNECTION_REFUSED):
-        raise EntryError(f"{where}: {name!r} is none of the behaviours that are drawn")
+        raise wrong(where, f"{name!r} is none of the behaviours that are drawn", "leave it out")
     return check_name(name, where)
 
 
 def _share(share: Json, where: str) -> float:
-    if type(share) not in (int, float):
-        raise EntryError(f"{where}: must be a number")
     try:
-        exact = float(share)
+        exact = float(share) if type(share) in (int, float) else math.nan
     except OverflowError:
         exact = math.inf
     if not math.isfinite(exact) or exact < 0:
-        raise EntryError(f"{where}: must be a finite number, not negative; it is {share}")
+        raise wrong(where, f"must be a finite number, not negative; it is {shown(share)}", "write a number from 0 up")
     return exact
 
 

@@ -10,7 +10,7 @@ from llm_dialects.entries import SaidCall, say_from_json
 from llm_dialects.wire import compact, read_object
 from msgspec import Struct
 
-from llm_mock_server.fields import a_count, a_text, a_word, an_object
+from llm_mock_server.fields import a_count, a_text, a_word, an_object, shown, wrong
 
 MAX_DELAY_MS = 2**31 - 1
 """The longest delay: 24 days. More is a mistake in units, not a wish."""
@@ -89,11 +89,18 @@ def _read(key: str, value: Json, where: str) -> Any:
     """Return the value of one option. Arguments may be written as the object they are."""
     place = f"{where}.{key}"
     if key == "toolCalls":
-        value = say_from_json({"kind": "say", "toolCalls": value}, where).tool_calls
+        value = _read_calls(value, where)
     elif key == "toolArguments" and isinstance(value, dict):
         value = compact(value)
     CHECKS[FIELDS[key]](value, place)
     return value
+
+
+def _read_calls(value: Json, where: str) -> tuple[SaidCall, ...]:
+    try:
+        return say_from_json({"kind": "say", "toolCalls": value}, where).tool_calls
+    except EntryError as error:
+        raise EntryError(f'{error}\nmend: write [{{"name": ..., "arguments": {{...}}, "id"?: ...}}, ...]') from None
 
 
 def _camel(name: str) -> str:
@@ -110,12 +117,13 @@ def _header(value: Any, where: str) -> None:
         return
     a_text(value, where)
     if not (value.isascii() and value.isprintable() and " " not in value):
-        raise EntryError(f"{where}: must be printable ASCII without spaces, it goes into a header")
+        what = f"must be printable ASCII without spaces, since it goes into a header; it is {shown(value)}"
+        raise wrong(where, what, "percent-encode what is not")
 
 
 def _arguments(value: Any, where: str) -> None:
     if read_object(a_text(value, where)) is None:
-        raise EntryError(f"{where}: must be a JSON object, it is {value!r}")
+        raise wrong(where, f"must be a JSON object, it is {shown(value)}", 'write {} or {"name": value}')
 
 
 def _calls(value: Any, where: str) -> None:

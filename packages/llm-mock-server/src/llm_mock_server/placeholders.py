@@ -8,9 +8,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from typing import assert_never
 
-from llm_dialects import Json, Request, fill_from_request, substitute
-from llm_dialects.render import FROM_REQUEST
+from llm_dialects import Json, RenderError, Request, fill_from_request, substitute
+from llm_dialects.render import FROM_REQUEST, check_from_request
 from llm_dialects.wire import compact
 
 
@@ -20,6 +21,7 @@ class Place(Enum):
     TEXT = "in text: filled as it is"
     STRING = "in a string of JSON text: filled with escapes"
     VALUE = "in JSON text, outside of strings: filled with a JSON value"
+    WHOLE = "where JSON text begins: filled with the JSON value that it is"
 
 
 Lookup = Callable[[str, Place], str]
@@ -36,14 +38,19 @@ def live_values(values: Mapping[str, Json], request: Request) -> Lookup:
         if token.startswith(FROM_REQUEST):
             filled: str = fill_from_request(token, request, change=lambda found: written(found, place, found=True))
             return filled
-        return substitute(token, lambda name: written(values[name], place))
+        return substitute(token, lambda name: written(values[name], place, name=f"{{{{{name}}}}}: "))
 
     return lookup
 
 
-def any_values(token: str, place: Place) -> str:  # noqa: ARG001 - a Lookup
-    """Fill every token with something, so that an entry can be checked before its values are known."""
-    return written("x", place)
+def any_values(token: str, place: Place) -> str:
+    """Fill every token with something, so that an entry can be checked before its values are known.
+
+    Raises:
+        RenderError: no request could fill it.
+    """
+    check_from_request(token)
+    return "{}" if place is Place.WHOLE else written("x", place)
 
 
 def has_placeholders(value: Json) -> bool:
@@ -55,7 +62,7 @@ def fill(entry: Json, lookup: Lookup) -> Json:
     """Return ``entry`` with all tokens filled and ``{{{{`` unescaped, in keys too.
 
     Raises:
-        RenderError: a token cannot be filled.
+        RenderError: a token cannot be filled, or ``{{`` stands where none begins.
     """
     return Filling(lookup).value(entry)
 
@@ -66,7 +73,7 @@ class Filling:
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         # Where each stream of argument deltas has got to, by block index.
-        self._deltas: dict[Json, JsonText] = {}
+        self._deltas: dict[str, JsonText] = {}
 
     def value(self, value: Json, *, said: bool = False) -> Json:
         """Return ``value`` filled; ``said``: it is part of a tool's arguments, where no key has a meaning to us."""
@@ -99,7 +106,7 @@ class Filling:
         if said or key not in RAW_JSON or not isinstance(value, str):
             return self.value(value, said=said or key in RAW_JSON)
         if key == "argumentsDelta":
-            return self.json_text(value, self._deltas.setdefault(owner.get("index"), JsonText()))
+            return self.json_text(value, self._deltas.setdefault(str(owner.get("index")), JsonText()))
         return self.json_text(value, JsonText())
 
 
@@ -107,16 +114,20 @@ class JsonText:
     """Knows whether the end of what it was fed is inside of a string."""
 
     def __init__(self) -> None:
+        self._begun = False
         self._inside = False
         self._escaped = False
 
     @property
     def place(self) -> Place:
         """Where the next token would stand."""
-        return Place.STRING if self._inside else Place.VALUE
+        if self._inside:
+            return Place.STRING
+        return Place.VALUE if self._begun else Place.WHOLE
 
     def feed(self, text: str) -> None:
         """Go over ``text``."""
+        self._begun = self._begun or bool(text.strip())
         for character in text:
             if self._escaped:
                 self._escaped = False
@@ -127,40 +138,75 @@ class JsonText:
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield literal text, escapes undone, each with the token that follows it; the last one with none."""
+    """Yield literal text, escapes undone, each with the token that follows it; the last one with none.
+
+    Raises:
+        RenderError: ``{{`` stands where no token begins.
+    """
     at = 0
     for found in PIECE.finditer(text):
-        literal, token = text[at : found.start()], found[0]
+        literal, token = refuse_stray(text[at : found.start()]), found[0]
         at = found.end()
         if token == FROM_REQUEST:
             # It has no end; the lookup says so, and shows how it goes on.
             token = text[found.start() :]
         yield (literal + "{{", "") if token == ESCAPED else (literal, token)
-    yield text[at:], ""
+    yield refuse_stray(text[at:]), ""
 
 
-def written(value: Json, place: Place, *, found: bool = False) -> str:
-    """Return ``value`` as it is written at ``place``; ``found``: a text that was found, which may itself be JSON."""
-    text = value if isinstance(value, str) else compact(value)
+def refuse_stray(literal: str) -> str:
+    """Return text between tokens, which must not hold what looks like the beginning of one."""
+    _, braces, rest = literal.partition("{{")
+    if braces:
+        whole, end, _ = rest.partition("}}")
+        looks = whole + end if len(whole) <= SHOWN else f"{whole[:SHOWN]}..."
+        raise RenderError(f"{braces}{looks}: no placeholder begins like this")
+    return literal
+
+
+def written(value: Json, place: Place, *, found: bool = False, name: str = "") -> str:
+    """Return ``value`` as it is written at ``place``; ``found``: a text that was found, which may itself be JSON.
+
+    Raises:
+        RenderError: a value of Python's that JSON does not have; the message begins with ``name``.
+    """
+    try:
+        return _written(value, place, found)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RenderError(f"{name}a value of type {type(value).__name__} is no JSON: {error}") from None
+
+
+def _written(value: Json, place: Place, found: bool) -> str:
+    text = value if isinstance(value, str) else as_json(value)
     match place:
         case Place.TEXT:
             return text
         case Place.STRING:
-            return compact(text)[1:-1]
-        case Place.VALUE:
-            return text if found and is_json(text) else compact(value)
+            return as_json(text)[1:-1]
+        case Place.VALUE | Place.WHOLE:
+            return text if found and is_json(text) else as_json(value)
+        case _:
+            assert_never(place)
+
+
+def as_json(value: Json) -> str:
+    """Return a value as compact JSON; unlike ``compact``, refuse what is no number of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def is_json(text: str) -> bool:
     """Return whether ``text`` is one JSON value."""
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
 
 ESCAPED = "{{{{"
+
+SHOWN = 30
+"""Characters that are shown of what looks like a placeholder and is none."""
 
 # Members that hold JSON as raw text, in entries and in options.
 RAW_JSON = frozenset({"arguments", "argumentsDelta", "toolArguments"})

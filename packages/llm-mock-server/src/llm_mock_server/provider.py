@@ -237,5 +237,6 @@ def unfilled(where: str, error: RenderError) -> ProviderError:
 
 def invalid(error: EntryError) -> ProviderError:
     """Return the failure of a call whose entry is none with what fills it."""
-    message = f"{error}, once its placeholders are filled\nmend: set other values, or correct the entry"
+    what = str(error).partition("\nmend: ")[0]
+    message = f"{what}, once its placeholders are filled\nmend: set other values, or correct the entry"
     return ProviderError("MOCK_ENTRY_INVALID", message, 500)

@@ -4,6 +4,7 @@ A script is a superset of ``upstream.json``: ``{"entries": [...]}``, where an en
 or as an object, and may be for certain requests only (``conditions``). The README tells the whole format.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from llm_dialects import (
     Entry,
     EntryError,
     Json,
+    RenderError,
     Request,
     Say,
     entry_from_json,
@@ -21,14 +23,17 @@ from llm_dialects import (
     upstream_from_json,
 )
 from llm_dialects.entries import ENTRY_KEYS, SAY_KEYS, say_from_json
-from llm_dialects.wire import compact, decode_json
+from llm_dialects.render import FROM_REQUEST
+from llm_dialects.wire import compact
+from llm_dialects.words import nearest
 from msgspec import Struct
 
-from llm_mock_server.behaviours import CONNECTION_REFUSED, check_name
+from llm_mock_server.behaviours import CONNECTION_REFUSED, NAMES, check_name
 from llm_mock_server.conditions import ALWAYS, When, when_from_json
 from llm_mock_server.cursors import CursorRule, Shared, cursor_from_json
 from llm_mock_server.dice import DEFAULT_WEIGHTS, weights_from_json
-from llm_mock_server.fields import a_count, a_list, a_text, a_truth, a_word, an_object
+from llm_mock_server.fields import a_count, a_list, a_text, a_truth, a_word, an_object, shown, wrong
+from llm_mock_server.meaning import USAGE, check_act, check_json
 from llm_mock_server.options import Options, options_from_json
 from llm_mock_server.placeholders import VALUE_NAME, any_values, fill, has_placeholders, live_values
 
@@ -45,8 +50,8 @@ class Named(Struct, frozen=True):
 Act = Entry | Say | Named
 """What an entry does."""
 
-Filler = Callable[[Json, Mapping[str, Json], Request], Json]
-"""Fills an entry from live values and the request; raises ``RenderError``."""
+Filler = Callable[["ScriptEntry", Mapping[str, Json], Request], Act]
+"""Fills an entry from live values and the request; raises ``RenderError`` and ``EntryError``."""
 
 
 class ScriptEntry(Struct, frozen=True, kw_only=True):
@@ -79,7 +84,7 @@ class ScriptEntry(Struct, frozen=True, kw_only=True):
             RenderError: a placeholder cannot be filled.
             EntryError: what it is filled with makes no entry.
         """
-        return self.act if self.filler is None else act_from_json(self.filler(self.json, values, request), self.where)
+        return self.act if self.filler is None else self.filler(self, values, request)
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -120,9 +125,10 @@ def script_from_json(value: Json, where: str) -> Script:
         EntryError: something in it cannot be meant; the message names the place and, for a wrong word, the nearest
             known one.
     """
+    check_json(value, where)
     script = an_object(value, where, ("entries", *SETTINGS))
     if "entries" not in script:
-        raise EntryError(f"{where}: the key 'entries' is missing")
+        raise wrong(where, "the key 'entries' is missing", 'write {"entries": [...]}')
     settings = {key: SETTINGS[key](said, f"{where}: {key}") for key, said in script.items() if key in SETTINGS}
     options = settings.pop("options", {})
     entries = a_list(script["entries"], f"{where}: entries")
@@ -149,6 +155,7 @@ def read_upstream(text: str | bytes, where: str) -> Script:
         EntryError: not JSON, or an entry is wrong.
     """
     value = read_json(text, where)
+    check_json(value, where)
     acts = upstream_from_json(value, where)
     entries = (
         ScriptEntry(
@@ -169,16 +176,19 @@ def act_from_json(entry: Json, where: str) -> Act:
     Raises:
         EntryError: an unknown kind, key or behaviour (the nearest known one is named), or a wrong member.
     """
-    kind = a_word(a_text(entry.get("kind"), f"{where}.kind"), tuple(KINDS), f"{where}.kind", "no entry is of kind")
+    kind = kind_of(entry, where)
     an_object(entry, where, KINDS[kind])
-    match kind:
-        case "behaviour":
-            name = check_name(a_text(entry.get("name"), f"{where}.name"), f"{where}.name")
-            return Named(name, options_from_json(entry.get("options", {}), f"{where}.options"))
-        case "say":
-            return say_from_json(entry, where)
-        case _:
-            return entry_from_json(entry, where)
+    if kind == "behaviour":
+        name = check_name(a_text(entry.get("name"), f"{where}.name"), f"{where}.name")
+        return Named(name, options_from_json(entry.get("options", {}), f"{where}.options"))
+    if kind == "say":
+        for key, known in SAID.items():
+            if isinstance(entry.get(key), dict):
+                an_object(entry[key], f"{where}.{key}", known)
+    try:
+        return say_from_json(entry, where) if kind == "say" else entry_from_json(entry, where)
+    except EntryError as error:
+        raise EntryError(f"{error}\nmend: write {FORMS[kind]}") from None
 
 
 # ── Helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,20 +196,54 @@ def act_from_json(entry: Json, where: str) -> Act:
 
 def script_entry(value: Json, where: str, options: dict[str, Json]) -> ScriptEntry:
     """Read one entry; ``options`` are those of the script."""
-    named: dict[str, Json] = {"kind": "behaviour", "name": value}
-    said = named if isinstance(value, str) else dict(an_object(value, where))
+    said = written_out(value, where)
     when = when_from_json(said.pop("when", {}), f"{where}.when")
     times = times_from_json(said.pop("times", 1), f"{where}.times")
     burst = a_truth(said.pop("burst", False), f"{where}.burst")
     if name_of(value) == CONNECTION_REFUSED:
-        raise EntryError(f"{where}: {CONNECTION_REFUSED!r} may stand first only: it is before any call")
-    if said.get("kind") == "behaviour":
-        options_from_json(checkable(said.get("options", {})), f"{where}.options")
+        what = f"{CONNECTION_REFUSED!r} may stand first only: it is before any call"
+        raise wrong(where, what, "put it first, or write 'connection_reset' for a call that fails")
+    if said["kind"] == "behaviour":
+        options_from_json(checkable(said.get("options", {}), where), f"{where}.options")
         said["options"] = merged(options, said.get("options", {}))
-    act = settled(act_from_json(checkable(said), where))
+    act = settled(meant(checkable(said, where), where))
     label = act.name if isinstance(act, Named) else said["kind"]
     filler = from_values_and_request if has_placeholders(said) else None
     return ScriptEntry(where=where, label=label, json=said, act=act, when=when, times=times, burst=burst, filler=filler)
+
+
+def written_out(value: Json, where: str) -> dict[str, Json]:
+    """Return an entry as the object that it is, or is short for."""
+    if isinstance(value, str):
+        if value in KINDS:
+            raise wrong(where, f"{value!r} is no behaviour but a kind of entry", f"write {FORMS[value]}")
+        return {"kind": "behaviour", "name": value}
+    if not isinstance(value, dict):
+        what = f"must be an object or the name of a behaviour, it is {shown(value)}"
+        raise wrong(where, what, 'write "success", say, or {"kind": "say", "text": ...}')
+    return ({"chunks": []} if value.get("kind") == "throw" else {}) | value | {"kind": kind_of(value, where)}
+
+
+def kind_of(entry: dict[str, Json], where: str) -> str:
+    """Return the kind of an entry. That of a behaviour may have been taken for its name."""
+    kind, place = entry.get("kind"), f"{where}.kind"
+    if kind is None and isinstance(entry.get("name"), str):
+        form = compact({"kind": "behaviour"} | entry)
+        raise wrong(place, "must be a string that is not empty, it is missing", f"write {form}")
+    if kind is None:
+        raise wrong(place, "must be a string that is not empty, it is missing", f"write one of {', '.join(KINDS)}")
+    if a_text(kind, place) not in KINDS and (name := nearest(kind, NAMES, MEANT)):
+        what = f"no entry is of kind {shown(kind)}; the nearest known is a behaviour, {name!r}"
+        raise wrong(place, what, f'write "{name}" alone, or {{"kind": "behaviour", "name": "{name}"}}')
+    return a_word(kind, tuple(KINDS), place, "no entry is of kind")
+
+
+def meant(entry: Json, where: str) -> Act:
+    """Read what an entry does, and refuse what nobody means."""
+    act = act_from_json(entry, where)
+    if not isinstance(act, Named):
+        check_act(act, where)
+    return act
 
 
 def settled(act: Act) -> Act:
@@ -215,19 +259,27 @@ def merged(options: dict[str, Json], own: dict[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in options.items() if key not in hidden} | own
 
 
-def checkable(value: Json) -> Json:
-    """Return ``value`` with something in place of each placeholder, so that it can be checked."""
-    return fill(value, any_values) if has_placeholders(value) else value
+def checkable(value: Json, where: str) -> Json:
+    """Return ``value`` with something in place of each placeholder, so that it can be checked.
+
+    Raises:
+        EntryError: a placeholder that nothing could ever fill, or braces that begin none.
+    """
+    try:
+        return fill(value, any_values) if has_placeholders(value) else value
+    except RenderError as error:
+        mend = "correct the pattern, or its end" if str(error).startswith(FROM_REQUEST) else BRACES
+        raise wrong(where, str(error), mend) from None
 
 
-def from_values_and_request(entry: Json, values: Mapping[str, Json], request: Request) -> Json:
+def from_values_and_request(entry: ScriptEntry, values: Mapping[str, Json], request: Request) -> Act:
     """The filler of scripts."""
-    return fill(entry, live_values(values, request))
+    return meant(fill(entry.json, live_values(values, request)), entry.where)
 
 
-def from_request_only(entry: Json, _: Mapping[str, Json], request: Request) -> Json:
+def from_request_only(entry: ScriptEntry, _: Mapping[str, Json], request: Request) -> Act:
     """The filler of an ``upstream.json``."""
-    return fill_from_request(entry, request)
+    return act_from_json(fill_from_request(entry.json, request), entry.where)
 
 
 def name_of(entry: Json) -> Json:
@@ -240,15 +292,16 @@ def check_refusal(entries: list[Json], where: str) -> None:
     if isinstance(entries[0], dict):
         an_object(entries[0], where, ("kind", "name"))
     if len(entries) == 1:
-        raise EntryError(f"{where}: {CONNECTION_REFUSED!r} must be followed by what is said once the server listens")
+        what = f"{CONNECTION_REFUSED!r} must be followed by what is said once the server listens"
+        raise wrong(where, what, 'add an entry, e.g. "success"')
 
 
 def check_sessions(script: Script) -> None:
     """Refuse conditions on the session where there is but one."""
     for entry in script.entries:
         if isinstance(script.cursor, Shared) and entry.when.session is not None:
-            what = f"{entry.where}.when.session: all callers share one cursor"
-            raise EntryError(f'{what}; tell them apart first, e.g. by "cursor": {{"header": NAME}}')
+            mend = 'tell them apart by "cursor", e.g. {"header": "x-session"}'
+            raise wrong(f"{entry.where}.when.session", "all callers share one cursor", mend)
 
 
 def times_from_json(value: Json, where: str) -> int | None:
@@ -265,22 +318,46 @@ def values_from_json(value: Json, where: str) -> dict[str, Json]:
     values = an_object(value, where)
     for name in values:
         if not VALUE_NAME.fullmatch(name) or name.startswith("fromRequest:"):
-            raise EntryError(f"{where}: {name!r} cannot be the name of a placeholder: a letter, then letters, - and _")
+            what = f"{shown(name)} cannot be the name of a placeholder"
+            raise wrong(where, what, "begin with a letter; then come letters, digits, - and _")
     return values
 
 
 def raw_options(value: Json, where: str) -> dict[str, Json]:
     """Check the options of a script; they are read with those of each entry."""
-    options_from_json(checkable(value), where)
+    options_from_json(checkable(value, where), where)
     return dict(value)
 
 
 def read_json(text: str | bytes, where: str) -> Json:
-    """Return the JSON value of a file."""
+    """Return the JSON value of a file.
+
+    Raises:
+        EntryError: it is none, or says a thing twice.
+    """
     try:
-        return decode_json(text)
+        return json.loads(text, object_pairs_hook=once, parse_constant=refuse_constant)
+    except RecursionError:
+        raise wrong(where, "nested too deeply", "say it with fewer levels") from None
+    except EntryError as error:
+        raise wrong(where, str(error), "keep one of the two") from None
     except ValueError as error:
-        raise EntryError(f"{where}: not JSON: {error}") from None
+        raise wrong(where, f"not JSON: {error}", "correct the text there") from None
+
+
+def once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return an object whose keys must be different ones."""
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in read if keys.count(key) > 1)
+        raise EntryError(f"an object has the key {shown(twice)} twice")
+    return read
+
+
+def refuse_constant(name: str) -> Json:
+    """Refuse ``NaN`` and the infinities, which Python reads."""
+    raise ValueError(f"{name} is no number of JSON")
 
 
 # kind -> its keys, but for "when", "times" and "burst".
@@ -288,6 +365,24 @@ KINDS: Mapping[str, frozenset[str]] = {
     "behaviour": frozenset({"kind", "name", "options"}),
     **{kind: required | optional for kind, (required, optional) in (SAY_KEYS | ENTRY_KEYS).items()},
 }
+
+# kind -> what is to be written
+FORMS: Mapping[str, str] = {
+    "behaviour": '{"kind": "behaviour", "name": NAME, "options"?: {...}}',
+    "say": '{"kind": "say", "text"?, "reasoning"?, "toolCalls"?: [{"name", "arguments", "id"?}], '
+    '"usage"?: {"inputTokens", "outputTokens"}, "finish"?, "chunkSize"?}',
+    "chunks": '{"kind": "chunks", "chunks": [{"type": ..., ...}, ...]}',
+    "throw": '{"kind": "throw", "message", "code", "status"?, "chunks"?: [...]}',
+    "hang": '{"kind": "hang", "readyFile"?}',
+}
+
+# Members of a "say" that are objects -> their keys
+SAID: Mapping[str, tuple[str, ...]] = {"usage": tuple(USAGE), "finish": ("kind", "failure")}
+
+BRACES = "write {{name}} or {{fromRequest:regex}}, and {{{{ for braces that are text"
+
+MEANT = 0.75
+"""How like a behaviour's name a wrong kind is if it was meant to be one."""
 
 # key of a script besides "entries" -> its reader
 SETTINGS: Mapping[str, Callable[[Json, str], Any]] = {

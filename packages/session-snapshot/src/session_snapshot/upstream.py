@@ -109,7 +109,7 @@ def scripted(text: str, where: str) -> ScriptedProvider:
 
 def explained(message: str, text: str, where: str) -> FixtureError:
     """A fault of a script with its line and the nearest right word."""
-    what = message.removeprefix(f"{where}: ").replace("none of chunks", "none of say, chunks")
+    what = message.partition("\nmend: ")[0].removeprefix(f"{where}: ").replace("none of chunks", "none of say, chunks")
     if found := re.search(r"line (\d+) column", what):
         return FixtureError(what, where, int(found[1]), "correct the file")
     word = next(iter(re.findall(r"'([^']+)'", what)), "")
