@@ -71,15 +71,15 @@ def test_a_body_is_answered_whatever_it_is(server, dial, post, name, dialect):
 HEADS = {
     "no version": b"GET /nowhere\r\n\r\n",
     "another version": b"POST / HTTP/9.9\r\n\r\n",
-    "two lengths": b"POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
-    "a negative length": b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
-    "a length past all numbers": b"POST / HTTP/1.1\r\ncontent-length: " + b"9" * 400 + b"\r\n\r\n",
-    "a length and chunks": b"POST / HTTP/1.1\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-    "a chunk of no size": b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
-    "a chunk past all numbers": b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
-    "a null in a header": b"GET / HTTP/1.1\r\na: \x00\r\n\r\n",
-    "a folded header": b"GET / HTTP/1.1\r\na: b\r\n c\r\n\r\n",
-    "a header without a name": b"GET / HTTP/1.1\r\n: b\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
+    "a negative length": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: -1\r\n\r\n",
+    "a length past all numbers": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: " + b"9" * 400 + b"\r\n\r\n",
+    "a length and chunks": b"POST / HTTP/1.1\r\nHost:\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a chunk of no size": b"POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
+    "a chunk past all numbers": b"POST / HTTP/1.1\r\nHost:\r\ntransfer-encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
+    "a null in a header": b"GET / HTTP/1.1\r\nHost: h\r\na: \x00\r\n\r\n",
+    "a folded header": b"GET / HTTP/1.1\r\nHost: h\r\na: b\r\n c\r\n\r\n",
+    "a header without a name": b"GET / HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n",
     "noise": bytes(range(256)) * 4,
     "a tunnel": b"CONNECT somewhere:443 HTTP/1.1\r\nhost: somewhere:443\r\n\r\n",
 }
@@ -103,7 +103,7 @@ def test_a_head_that_is_none_is_answered_once_and_the_connection_closed(server, 
 def test_a_path_is_answered_whatever_it_is(server, dial, path):
     for method in ("GET", "POST", "DELETE"):
         client = dial(server.url)
-        client.send(f"{method} {path} HTTP/1.1\r\ncontent-length: 0\r\n\r\n".encode("latin-1"))
+        client.send(f"{method} {path} HTTP/1.1\r\nHost: h\r\ncontent-length: 0\r\n\r\n".encode("latin-1"))
         assert 200 <= int(client.read_whole()[0].split()[1]) < 500
     assert server.failures == ()
 

@@ -178,7 +178,7 @@ def test_waiting_for_calls():
 def test_closing_frees_whoever_waits_here_too(dial):
     with serve_script("stall") as server:
         client = dial(server.control_url)
-        client.send(b"GET /wait?requests=9&timeoutMs=3600000 HTTP/1.1\r\n\r\n")
+        client.send(b"GET /wait?requests=9&timeoutMs=3600000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert ask(server, "GET", "/")[0] == 200
     client.expect_end()
 

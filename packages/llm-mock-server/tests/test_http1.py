@@ -40,25 +40,29 @@ def check_requests(data: bytes, *expected: Event) -> None:
 
 
 PLAIN = RawRequest("GET", "/v1/models?limit=2", (("host", "h"),), b"")
-POST = RawRequest("POST", "/chat/completions", (("content-length", "5"),), b"h\xc3\xa9\xff!")
-CHUNKED = RawRequest("POST", "/m", (("transfer-encoding", "chunked"),), b"hello world")
+POST = RawRequest("POST", "/chat/completions", (("host", "h"), ("content-length", "5")), b"h\xc3\xa9\xff!")
+CHUNKED = RawRequest("POST", "/m", (("host", "h"), ("transfer-encoding", "chunked")), b"hello world")
 
 REQUESTS = {
     "no body": (b"GET /v1/models?limit=2 HTTP/1.1\r\nHost: h\r\n\r\n", PLAIN),
-    "a length": (b"POST /chat/completions HTTP/1.1\r\nContent-Length: 5\r\n\r\nh\xc3\xa9\xff!", POST),
+    "a length": (b"POST /chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nh\xc3\xa9\xff!", POST),
     "an empty body": (
-        b"POST /m HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
-        RawRequest("POST", "/m", (("content-length", "0"),), b""),
+        b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+        RawRequest("POST", "/m", (("host", "h"), ("content-length", "0")), b""),
     ),
     "chunks and trailers": (
-        b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=1\r\n world\r\n0\r\nA: x\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"5\r\nhello\r\n6;x=1\r\n world\r\n0\r\nA: x\r\n\r\n",
         CHUNKED,
     ),
-    "a proxy's form": (b"GET http://h:1/a?b=c://d HTTP/1.1\r\n\r\n", RawRequest("GET", "/a?b=c://d", (), b"")),
+    "a proxy's form": (
+        b"GET http://h:1/a?b=c://d HTTP/1.1\r\nHost: h\r\n\r\n",
+        RawRequest("GET", "/a?b=c://d", (("host", "h"),), b""),
+    ),
     "HTTP/1.0": (b"GET / HTTP/1.0\r\n\r\n", RawRequest("GET", "/", (), b"", keep_alive=False, http10=True)),
     "an offer of HTTP/2": (
-        b"POST /m HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi",
-        RawRequest("POST", "/m", (("upgrade", "h2c"), ("content-length", "2")), b"hi"),
+        b"POST /m HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi",
+        RawRequest("POST", "/m", (("host", "h"), ("upgrade", "h2c"), ("content-length", "2")), b"hi"),
     ),
 }
 
@@ -76,17 +80,23 @@ def test_what_follows_a_request_is_the_next_one(name):
 
 
 def test_nothing_is_taken_after_a_request_that_closes():
-    data = b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"
-    check_requests(data + data, RawRequest("GET", "/a", (("connection", "close"),), b"", keep_alive=False))
+    data = b"GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    check_requests(
+        data + data,
+        RawRequest("GET", "/a", (("host", "h"), ("connection", "close")), b"", keep_alive=False),
+    )
 
 
 def test_a_tunnel_is_not_dug():
-    check_requests(b"CONNECT a:1 HTTP/1.1\r\n\r\n\x16\x03", RawRequest("CONNECT", "a:1", (), b"", keep_alive=False))
+    check_requests(
+        b"CONNECT a:1 HTTP/1.1\r\nHost: h\r\n\r\n\x16\x03",
+        RawRequest("CONNECT", "a:1", (("host", "h"),), b"", keep_alive=False),
+    )
 
 
 def test_a_client_that_waits_for_a_sign_is_told_to_go_on_before_its_body():
-    head = b"POST /m HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
-    request = RawRequest("POST", "/m", (("expect", "100-Continue"), ("content-length", "2")), b"hi")
+    head = b"POST /m HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
+    request = RawRequest("POST", "/m", (("host", "h"), ("expect", "100-Continue"), ("content-length", "2")), b"hi")
     check_requests(head + b"hi", ContinueWanted(), request)
     assert parse([head]) == [ContinueWanted()]
 
@@ -102,12 +112,30 @@ REFUSED = {
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01", 400, ""),
     "not HTTP": (b"hello there\r\n\r\n", 400, ""),
     "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "*"),
-    "a length that is none": (b"POST /m HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "/m"),
-    "two kinds of length": (b"POST /m HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "/m"),
-    "a chunk size that is none": (b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "/m"),
-    "too long a length": (b"POST /m HTTP/1.1\r\nContent-Length: 1001\r\n\r\n", 413, "/m"),
+    "a length that is none": (b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", 400, "/m"),
+    "two kinds of length": (
+        b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        400,
+        "/m",
+    ),
+    "a chunk size that is none": (
+        b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        400,
+        "/m",
+    ),
+    "no host": (b"GET /m HTTP/1.1\r\nX: 1\r\n\r\n", 400, "/m"),
+    "two hosts": (b"GET /m HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "/m"),
+    "an expectation": (b"POST /m HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nContent-Length: 1\r\n\r\nx", 417, "/m"),
+    "a coding": (b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, "/m"),
+    "a coding alone": (b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "/m"),
+    "a coding before": (
+        b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+        501,
+        "/m",
+    ),
+    "too long a length": (b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n", 413, "/m"),
     "too many chunks": (
-        b"POST /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
         + b"fb\r\n"
         + b"x" * 251
         + b"\r\n"
@@ -116,9 +144,13 @@ REFUSED = {
         413,
         "/m",
     ),
-    "too long a head": (b"GET /m HTTP/1.1\r\nX: " + b"x" * 600, 431, "/m"),
-    "too many headers": (b"GET /m HTTP/1.1\r\n" + b"X: 1\r\n" * 100, 431, "/m"),
-    "too many trailers": (b"GET /m HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: 1\r\n" * 100, 431, "/m"),
+    "too long a head": (b"GET /m HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 600, 431, "/m"),
+    "too many headers": (b"GET /m HTTP/1.1\r\nHost: h\r\n" + b"X: 1\r\n" * 100, 431, "/m"),
+    "too many trailers": (
+        b"GET /m HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: 1\r\n" * 100,
+        431,
+        "/m",
+    ),
 }
 
 
@@ -128,20 +160,20 @@ def test_what_cannot_be_taken_is_refused_once(name):
 
 
 def test_nobody_is_told_to_go_on_after_a_refusal():
-    large = b"POST /m HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1) + b"x" * (MAX_BODY + 1)
-    events = parse([large + b"POST /m HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"])
+    large = b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1) + b"x" * (MAX_BODY + 1)
+    events = parse([large + b"POST /m HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"])
     assert [type(event) for event in events] == [Refused]
 
 
 def test_a_body_of_exactly_the_limit_is_taken():
-    (request,) = parse([b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n", b"x" * 1000])
+    (request,) = parse([b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n", b"x" * 1000])
     assert isinstance(request, RawRequest)
     assert len(request.body) == 1000
 
 
 def test_a_request_cut_short_is_seen_as_partial():
     parser = RequestParser(MAX_BODY, MAX_HEAD)
-    parser.feed(b"POST /m HTTP/1.1\r\nTransfer-")
+    parser.feed(b"POST /m HTTP/1.1\r\nHost: h\r\nTransfer-")
     assert parser.partial is None
     parser.feed(b"Encoding: chunked\r\n\r\n5\r\nhel")
     partial = parser.partial
@@ -162,20 +194,20 @@ HEADS = st.sampled_from(
     [
         b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nX: 1\r\n\r\n",
         b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nX: 2\r\n\r\n",
-        b"POST /m HTTP/1.1\r\ncontent-length:%03d\r\n\r\n",
-        b"POST /m HTTP/1.1\r\ncontent-length: %d \r\n\r\n",
-        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\nExpect: 100-continue\r\n\r\n",
-        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n",
-        b"POST /m HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ncontent-length:%03d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ncontent-length: %d \r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ncontent-length: %d\r\nExpect: 100-continue\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ncontent-length: %d\r\nconnection: close\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n",
         b"POST /m HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: %d\r\n\r\n",
-        b"POST /m HTTP/1.1\r\nX: content-length: %d\r\n\r\n",
-        b"POST /m HTTP/1.1\r\ncontent-length: %d\r\ntransfer-encoding: chunked\r\n\r\n",
-        b"POST /m HTTP/1.1\r\ntransfer-encoding: chunked\r\nx-length: %d\r\n\r\n1\r\na\r\n0\r\n\r\n",
-        b"GET /m?%d HTTP/1.1\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\nX: content-length: %d\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ncontent-length: %d\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"POST /m HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nx-length: %d\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"GET /m?%d HTTP/1.1\r\nHost: h\r\n\r\n",
     ]
 )
 BODIES = st.sampled_from(
-    [b"", b"a", b"bb", b"c" * MAX_BODY, b"d" * (MAX_BODY + 1), b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"]
+    [b"", b"a", b"bb", b"c" * MAX_BODY, b"d" * (MAX_BODY + 1), b"\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"]
 )
 
 
@@ -189,7 +221,7 @@ def test_a_head_that_comes_again_is_read_as_the_first_time(requests, places):
     assert parse(pieces) == parse(cut) == parse(data[at : at + 1] for at in range(len(data)))
 
 
-AGAIN = b"POST /m HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
+AGAIN = b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +229,7 @@ AGAIN = b"POST /m HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
     [
         [AGAIN, AGAIN.replace(b"A: b", b"A: c")],
         [AGAIN, AGAIN.replace(b": 2", b": %d" % (MAX_BODY + 1)) + b"x" * (MAX_BODY - 1)],
-        [AGAIN, b"PUT / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(AGAIN), AGAIN],
+        [AGAIN, b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(AGAIN), AGAIN],
         [AGAIN[:16], AGAIN[16:], AGAIN[16:]],
         [AGAIN, AGAIN + AGAIN, AGAIN + b"\r\n", AGAIN],
         [AGAIN + b"\r\n", AGAIN, AGAIN[:-1], b"i", AGAIN],
@@ -210,15 +242,15 @@ def test_only_a_whole_request_with_the_same_head_is_the_same_again(pieces):
 
 @pytest.mark.parametrize("length", [b"5", b"05", b"6", b"4", b"+5", b"5 ", b" 5", b"-5", b"0x5", b"", b"5,5", b"1_0"])
 def test_only_the_digits_of_a_length_may_change(length):
-    first = b"POST /m HTTP/1.1\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
-    then = b"POST /m HTTP/1.1\r\nContent-Length: " + length + b"\r\nA: b\r\n\r\nhello"
+    first = b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nA: b\r\n\r\nhi"
+    then = b"POST /m HTTP/1.1\r\nHost: h\r\nContent-Length: " + length + b"\r\nA: b\r\n\r\nhello"
     assert parse([first, then]) == parse(data[at : at + 1] for data in (first, then) for at in range(len(data)))
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=20), max_size=5))
 def test_what_is_sent_in_chunks_is_read_from_chunks(pieces):
-    head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     (request,) = parse([head + b"".join(encode_chunk(piece) for piece in pieces) + b"0\r\n\r\n"])
     assert isinstance(request, RawRequest)
     assert request.body == b"".join(pieces)

@@ -155,7 +155,7 @@ def test_connections_are_refused_until_the_time_is_over_or_the_control_api_says_
         unavailable = read_event(process)
         if delay != "0":
             control = dial(unavailable["controlURL"])
-            control.send(b"POST /listen HTTP/1.1\r\n\r\n")
+            control.send(b"POST /listen HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert control.read_whole()[1]["listening"] is True
         ready = read_event(process)
         assert ready["type"] == "ready"
@@ -201,7 +201,7 @@ def test_the_control_api_stands_beside(tmp_path, dial, post):
         ready = read_event(process)
         client, control = dial(ready["baseURL"].removesuffix("/v1")), dial(ready["controlURL"])
         script = b'{"entries": ["rate_limit", "success"]}'
-        control.send(b"PUT /script HTTP/1.1\r\ncontent-length: %d\r\n\r\n%b" % (len(script), script))
+        control.send(b"PUT /script HTTP/1.1\r\nHost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n%b" % (len(script), script))
         assert control.read_whole()[1]["remaining"] == 2
         for _ in range(2):
             client.send(post(b'{"model": "m", "messages": []}'))

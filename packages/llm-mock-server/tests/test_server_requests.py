@@ -79,7 +79,7 @@ def test_a_client_in_the_middle_of_a_huge_body_can_still_read_why_it_was_refused
 def test_a_chunked_body_that_ends_early_is_journalled_and_never_answered(dial, post):
     with serve_in_thread(one_two) as server:
         client = dial(server.url)
-        client.send(f"POST {CHAT} HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel".encode())
+        client.send(f"POST {CHAT} HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel".encode())
         client.socket.shutdown(socket.SHUT_WR)
         client.expect_end()
         server.wait(lambda: outcomes(server) == ["client_closed"])
@@ -152,7 +152,7 @@ def test_side_requests_are_answered_and_never_reach_the_responder(dial, post):
         assert client.read_whole()[1]["object"] == "list"
         client.send(post(b"", "/v1/models/m", "GET"))
         assert client.read_whole()[1]["id"] == "m"
-        client.send(b"HEAD / HTTP/1.1\r\n\r\n")
+        client.send(b"HEAD / HTTP/1.1\r\nhost: h\r\n\r\n")
         assert client.read_head().startswith("HTTP/1.1 200 ")
         client.send(post(b"", "/", "GET"))
         assert client.read_whole()[0].startswith("HTTP/1.1 200 ")

@@ -105,8 +105,10 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         """Judge the head before the body comes."""
         self._in_body = True
-        announced = self._header("content-length")
-        if announced.isdecimal() and int(announced) > self._max_body:
+        announced, fault = self._header("content-length"), fault_of(self._headers, self._parser.get_http_version())
+        if fault is not None:
+            self._refuse(*fault)
+        elif announced.isdecimal() and int(announced) > self._max_body:
             self._refuse_size()
         elif self._header("expect").lower() == "100-continue" and not self._done:
             self._events.append(ContinueWanted())
@@ -252,6 +254,23 @@ def header(headers: Headers | list[tuple[str, str]], name: str) -> str | None:
     return None
 
 
+def fault_of(headers: list[tuple[str, str]], version: str) -> tuple[int, str] | None:
+    """Return the status and the words for what the grammar lets pass in a head, and HTTP/1.1 does not; or None."""
+    hosts = coding = 0
+    for name, value in headers:
+        if name == "host":
+            hosts += 1
+        elif name == "transfer-encoding":
+            coding += 1
+            if coding > 1 or value.lower() != "chunked":
+                return 501, f"the transfer coding {value[:40]!r} is not understood, only 'chunked' alone"
+        elif name == "expect" and value.lower() != "100-continue":
+            return 417, f"{value[:40]!r} cannot be expected, only '100-continue'"
+    if hosts != 1 and version != "1.0":
+        return 400, f"a request of HTTP/1.1 says one Host, not {hosts}"
+    return None
+
+
 def origin_form(target: str) -> str:
     """Return the path and query of a request target, which a client that takes us for a proxy sends as a whole URL."""
     _, found, rest = target.partition("://")
@@ -342,10 +361,12 @@ REASONS = {
     409: "Conflict",
     413: "Content Too Large",
     415: "Unsupported Media Type",
+    417: "Expectation Failed",
     422: "Unprocessable Content",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
+    501: "Not Implemented",
     502: "Bad Gateway",
     503: "Service Unavailable",
     504: "Gateway Timeout",
