@@ -46,8 +46,65 @@ def test_what_is_left_of_a_script_fails_the_test(pytester):
 def test(llm_mock_server):
     assert call(llm_mock_server("success", "stall", "success")) == "mock response recovered"
 """
-    left = "*2 answers of the script*: script: entries[[]1[]] (stall), script: entries[[]2[]] (success)"
+    left = "*2 answers of the script*: script: entries[[]1[]] (stall), script: entries[[]2[]] (success); answ*"
     check(pytester, text, left, "mend: *unconsumed_ok=True", passed=1, errors=1)
+
+
+def test_one_answer_that_is_left_is_one_and_what_was_asked_is_told(pytester):
+    text = """
+def test(llm_mock_server):
+    server = llm_mock_server("success", "rate_limit", "stall")
+    assert [call(server), call(server)] == ["mock response recovered", 429]
+"""
+    left = "1 answer of the script was asked for by nobody: script: entries[[]2[]] (stall); answered were success, r*"
+    check(pytester, text, left, passed=1, errors=1)
+
+
+def test_a_call_beyond_the_script_fails_the_test(pytester):
+    text = """
+def test(llm_mock_server):
+    server = llm_mock_server("success")
+    assert [call(server), call(server)] == ["mock response recovered", 500]
+"""
+    told = (
+        "the mock server refused a call (exhausted): script: model call 1 (POST /v1/chat/completions, model m, "
+        "1 messages) has no entry, the script holds 1; its last user message is 'hi'"
+    )
+    check(pytester, text, told, "mend: add an entry to script, or say refused_ok=True", passed=1, errors=1)
+
+
+@pytest.mark.parametrize(
+    ("entry", "values", "why"),
+    [
+        ('{"kind": "say", "text": "{{who}}"}', "{}", "(unfilled): script: entries[[]0[]]: {{who}}: nothing is known*"),
+        ('{"kind": "say", "toolCalls": [{"name": "{{who}}", "arguments": {}}]}', '{"who": ""}', "(invalid): script: *"),
+    ],
+)
+def test_a_call_that_nothing_fills_fails_the_test(pytester, entry, values, why):
+    text = f"""
+def test(llm_mock_server):
+    assert call(llm_mock_server({entry}, values={values}, unconsumed_ok=True)) == 500
+"""
+    told = f"the mock server refused a call {why}, asked by model call 0 (*; its last user message is 'hi'"
+    check(pytester, text, told, "mend: *, or say refused_ok=True", passed=1, errors=1)
+
+
+def test_calls_that_are_refused_can_be_allowed(pytester):
+    text = """
+def test(llm_mock_server):
+    assert call(llm_mock_server(refused_ok=True)) == 500
+"""
+    check(pytester, text, passed=1)
+
+
+def test_a_reset_forgets_what_was_refused(pytester):
+    text = """
+def test(llm_mock_server):
+    server = llm_mock_server()
+    assert call(server) == 500
+    server.reset()
+"""
+    check(pytester, text, passed=1)
 
 
 def test_what_is_left_can_be_allowed(pytester):

@@ -208,3 +208,16 @@ def test_concurrent_callers_meet_each_fault_once(cursor, options):
     faults = ["RateLimitError", "InternalServerError", got[0][2], got[0][3]]
     assert got == [[*faults, f"you are {name}"] for name in names]
     assert (provider.served, provider.remaining) == (len(names) * (len(FAULTS) + 1), 0)
+
+
+def test_what_no_provider_would_answer_is_rejected_in_the_dialects_words_and_takes_no_entry(dial, post):
+    provider = provider_of("success")
+    with serve_in_thread(provider) as server:
+        client = dial(server.url)
+        for body in (b'{"messages":[]}', b'{"model":5,"messages":[]}', b'{"model":"m"}'):
+            client.send(post(body))
+            head, answer = client.read_whole()
+            assert head.startswith("HTTP/1.1 400 ")
+            assert answer["error"]["type"] == "invalid_request_error"
+        assert [captured.kind for captured in server.requests] == ["rejected"] * 3
+        assert (provider.remaining, server.failures) == (1, ())

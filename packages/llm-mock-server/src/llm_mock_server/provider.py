@@ -20,21 +20,41 @@ from llm_dialects import (
     honest_usage,
     say_to_chunks,
 )
+from msgspec import Struct
 
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 from llm_mock_server.behaviours import RANDOM, behave
-from llm_mock_server.conditions import Asked, failures, holds
+from llm_mock_server.conditions import Asked, failures, holds, last_user_text
 from llm_mock_server.cursors import Cursor, Keys
 from llm_mock_server.ready import Root, refuse_unwritable, write_ready
 from llm_mock_server.script import Act, Named, Script, script_from_json
 from llm_mock_server.situation import Situation, accepts_gzip, target_of, usage_of
+from llm_mock_server.wellformed import check_call
 
 CREATED = 1_767_225_600
 """When every scripted answer was made, in Unix seconds: the same script says the same bytes (2026-01-01)."""
 
+MAX_REFUSED = 100
+
 UsageCounter = Callable[[Json, Sequence[StreamChunk]], Usage]
 """Counts the tokens of a request body and the chunks that answer it, where the chunks do not say."""
+
+
+class Refusal(Struct, frozen=True):
+    """A call that was answered in the server's own name, since the script had nothing for it.
+
+    Attributes:
+        label: ``exhausted``, ``unfilled`` or ``invalid``, as in the journal.
+        call: The words that name the call.
+        said: Its last user message, where it has one.
+        why: What the client was told, the mend in its last line.
+    """
+
+    label: str
+    call: str
+    said: str | None
+    why: str
 
 
 class ScriptedProvider:
@@ -55,6 +75,7 @@ class ScriptedProvider:
 
     Attributes:
         values: What ``{{name}}`` is filled with; to be changed at any time, from any thread.
+        refused: The first ``MAX_REFUSED`` calls that took no entry, since the beginning or the last ``reset``.
 
     Raises:
         EntryError: an entry is wrong.
@@ -72,6 +93,7 @@ class ScriptedProvider:
         usage: UsageCounter = honest_usage,
     ) -> None:
         self.values: dict[str, Json] = dict(values or {})
+        self.refused: list[Refusal] = []
         self._first_values = dict(self.values)
         self._where = where
         self._dialects = dialects
@@ -95,6 +117,7 @@ class ScriptedProvider:
         """Begin the script anew, with the values of the beginning."""
         self.values.clear()
         self.values.update(self._first_values)
+        self.refused.clear()
         self._begin()
 
     @property
@@ -126,6 +149,7 @@ class ScriptedProvider:
     def __call__(self, http: HttpRequest) -> Reply:
         """Answer one model call."""
         dialect = self._dialects[http.dialect]
+        check_call(dialect.name, http.json)
         request = dialect.parse_request(http.json)
         cursor = self._cursor(self._keys.key_of(http, request))
         asked = Asked(http, request, cursor.key, cursor.calls + 1)
@@ -200,6 +224,8 @@ class ScriptedProvider:
     def _refuse(self, dialect: Dialect, asked: Asked, label: str, error: ProviderError) -> Reply:
         """Answer a call that takes no entry."""
         asked.http.note(label, asked.session or None)
+        if len(self.refused) < MAX_REFUSED:
+            self.refused.append(Refusal(label, described(asked), last_user_text(asked.request), error.message))
         return failure_reply(dialect, error)
 
     def _exhausted(self, cursor: Cursor, asked: Asked) -> ProviderError:
