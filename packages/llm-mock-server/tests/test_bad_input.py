@@ -74,7 +74,7 @@ HEADS = {
     "two lengths": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
     "a negative length": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: -1\r\n\r\n",
     "a length past all numbers": b"POST / HTTP/1.1\r\nHost: h\r\ncontent-length: " + b"9" * 400 + b"\r\n\r\n",
-    "a length and chunks": b"POST / HTTP/1.1\r\nHost:\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a length and chunks": b"POST / HTTP/1.1\r\nHost:\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
     "a chunk of no size": b"POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
     "a chunk past all numbers": b"POST / HTTP/1.1\r\nHost:\r\ntransfer-encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
     "a null in a header": b"GET / HTTP/1.1\r\nHost: h\r\na: \x00\r\n\r\n",

@@ -9,7 +9,7 @@ import socket
 import threading
 
 import pytest
-from llm_dialects import Body, Head, Pause, ProviderError, Reset, Stall
+from llm_dialects import Body, DialectError, Head, Pause, ProviderError, Reset, Stall
 from llm_mock_server.answer import Unanswerable
 from llm_mock_server.connection import LINGER_ZERO
 from llm_mock_server.listener import url_of
@@ -382,3 +382,20 @@ def test_the_journals_printed_forms_hide_keys(dial, post):
     assert secret not in repr(captured)
     assert secret not in json.dumps(captured.to_json())
     assert captured.to_json()["query"] == "key=***&a=b"
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, DialectError])
+def test_what_a_responder_raises_is_told_without_the_secrets_of_its_request(dial, post, kind):
+    def leak(http):
+        raise kind(f"cannot answer {http.headers} {http.query}")
+
+    with serve_in_thread(leak) as server:
+        client = dial(server.url)
+        client.send(post(path="/v1/chat/completions?token=sk-in-query", headers=("authorization: Bearer sk-secret",)))
+        said = json.dumps(client.read_whole()[1])
+        assert "cannot answer" in said
+        (entry,) = server.requests
+        shown = f"{said} {entry!r} {entry.to_json()} {server.failures!r} {entry.error}"
+        assert "sk-secret" not in shown
+        assert "sk-in-query" not in shown
+        assert ("authorization", "Bearer sk-secret") in entry.headers

@@ -9,6 +9,7 @@ from msgspec import Struct
 from llm_mock_server.answer import failure_reply
 from llm_mock_server.http1 import Headers, RawRequest, Refused, header, split_target
 from llm_mock_server.journal import CapturedRequest, read_json
+from llm_mock_server.redaction import redact_headers, redact_query, redact_url
 
 
 class HttpRequest(Struct, frozen=True):
@@ -34,6 +35,10 @@ class HttpRequest(Struct, frozen=True):
     number: int
     prefix: str = ""
     captured: CapturedRequest | None = None
+
+    def __repr__(self) -> str:
+        shown = (self.method, redact_url(self.path), redact_query(self.query), redact_headers(self.headers))
+        return f"HttpRequest({self.dialect}, call {self.number}, {', '.join(map(repr, shown))}, {len(self.body)} bytes)"
 
     def note(self, label: str, cursor: str | None = None) -> None:
         """Write into the journal what answers this call, and from which run through the script."""

@@ -21,6 +21,7 @@ from llm_dialects.wire import encode_json
 from msgspec import Struct
 
 from llm_mock_server.journal import CapturedRequest
+from llm_mock_server.redaction import redact_url
 
 REST = 0.002
 """Seconds between two writes. Waking the thread for every line would cost a busy server more than its answers do."""
@@ -132,9 +133,8 @@ def stdout_descriptor() -> int | None:
 
 def request_event(captured: CapturedRequest) -> bytes:
     """Return the line that is said when a request begins; no headers and no bodies: they hold secrets."""
-    return event_line(
-        Began(captured.number, captured.call, captured.kind, captured.dialect, captured.method, captured.path)
-    )
+    path = redact_url(captured.path) if "@" in captured.path else captured.path
+    return event_line(Began(captured.number, captured.call, captured.kind, captured.dialect, captured.method, path))
 
 
 def result_event(captured: CapturedRequest, dropped: int) -> bytes:

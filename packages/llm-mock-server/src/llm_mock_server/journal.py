@@ -15,6 +15,7 @@ from llm_dialects.wire import decode_json
 from msgspec import Struct
 
 from llm_mock_server.http1 import Headers
+from llm_mock_server.redaction import blanked, redact_error, redact_headers, redact_query, redact_url
 
 Kind = Literal["call", "side", "rejected"]
 """A model call, any other request a provider answers, or a request that never reached the responder."""
@@ -91,7 +92,7 @@ class CapturedRequest(Struct, kw_only=True):
             "kind": self.kind,
             "dialect": self.dialect,
             "method": self.method,
-            "path": self.path,
+            "path": redact_url(self.path),
             "query": redact_query(self.query),
             "headers": [list(pair) for pair in redact_headers(self.headers)],
             "body": text_or_base64(self.body),
@@ -106,8 +107,10 @@ class CapturedRequest(Struct, kw_only=True):
 
     @property
     def error_text(self) -> str | None:
-        """The exception as a line, where there was one."""
-        return None if self.error is None else f"{type(self.error).__name__}: {self.error}"
+        """The exception as type and text, where there was one, without the request's secrets."""
+        if self.error is None:
+            return None
+        return blanked(f"{type(self.error).__name__}: {self.error}", self.headers, self.query)
 
     def __repr__(self) -> str:
         shown = self.to_json() | {"body": f"<{len(self.body)} bytes>"}
@@ -186,6 +189,7 @@ class Journal:
         else:
             error.__traceback__ = None  # its frames hold the request
         if captured is not None:
+            redact_error(error, captured.headers, captured.query)
             captured.error = error
 
     def _is_over(self) -> bool:
@@ -231,27 +235,9 @@ def depth_of(value: Json) -> int:
     return depth
 
 
-def redact_headers(headers: Headers) -> Headers:
-    """Return ``headers`` with the values of those that carry secrets replaced."""
-    return tuple((name, HIDDEN if name in SECRET_HEADERS else value) for name, value in headers)
-
-
-def redact_query(query: str) -> str:
-    """Return ``query`` with the values of parameters that carry keys replaced."""
-    parts = (part.partition("=") for part in query.split("&"))
-    return "&".join(name + equals + (HIDDEN if name in SECRET_PARAMETERS else value) for name, equals, value in parts)
-
-
 def text_or_base64(data: bytes) -> Json:
     """Return ``data`` as a string where it is UTF-8, else as ``{"base64": ...}``."""
     try:
         return data.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(data).decode("ascii")}
-
-
-HIDDEN = "***"
-SECRET_HEADERS = frozenset(
-    {"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "openai-organization"}
-)
-SECRET_PARAMETERS = frozenset({"key", "api_key", "api-key"})

@@ -13,6 +13,7 @@ from llm_mock_server.exchange import Exchange, ResponderResult
 from llm_mock_server.http1 import RawRequest, Refused, split_target
 from llm_mock_server.journal import KEEP, KEEP_BYTES, CapturedRequest, Journal, Kind, Observer, depth_of, read_json
 from llm_mock_server.listener import Listener
+from llm_mock_server.redaction import redact_error
 
 Responder = Callable[[HttpRequest], ResponderResult]
 """Answers a model call with actions, with an awaitable of actions, or with an asynchronous iterator of them."""
@@ -217,6 +218,7 @@ class MockServer(Listener):
         if isinstance(error, RecursionError) and depth_of(read_json(exchange.raw.body)) > MAX_DEPTH:
             error = DialectError(f"the body is nested deeper than {MAX_DEPTH} levels, which is too deep")
         if isinstance(error, DialectError):
+            redact_error(error, exchange.captured.headers, exchange.captured.query)
             exchange.captured.error = error.with_traceback(None)  # whose frames hold the request
             self.journal.reject(exchange.captured)
             return failure_reply(dialect, ProviderError("INVALID_REQUEST", str(error)))
@@ -224,7 +226,7 @@ class MockServer(Listener):
         self.journal.fail(error, exchange.captured)
         if isinstance(error, Unanswerable):
             return failure_reply(dialect, error.failure)
-        return failure_reply(dialect, ProviderError("SERVER_ERROR", f"{type(error).__name__}: {error}"))
+        return failure_reply(dialect, ProviderError("SERVER_ERROR", exchange.captured.error_text or ""))
 
     def _ask(self, raw: RawRequest, call: Call) -> Exchange:
         """Let the responder answer."""
