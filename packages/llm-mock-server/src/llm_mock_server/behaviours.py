@@ -246,8 +246,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
             whole="an empty line for each event of the stream, then the message: still one JSON document",
             differs={
                 "anthropic-messages": "a `ping` event after each comment",
-                "gemini": "a JSON array (no `alt=sse`) has no comments: empty lines; `google-genai` cannot read comments "
-                "and raises `UnknownApiResponseError`",
+                "gemini": "a JSON array (no `alt=sse`) has no comments: empty lines; `google-genai` cannot read "
+                "comments and raises `UnknownApiResponseError`",
             },
         ),
         Behaviour(
