@@ -164,9 +164,9 @@ def behave(name="success", **more):
         ({"entries": [say(usage="\ud800")]}, "s.json: entries[0].usage: holds half a surrogate pair"),
         ({"entries": [say(usage={"inputTokens": 1, "outputTokens": 1, "x": 1})]}, "s.json: entries[0].usage: unknown"),
         ({"entries": [say(usage={"outputTokens": 1})]}, "s.json: entries[0].usage: Object missing required field `inp"),
-        ({"entries": [say(text={1})]}, "s.json.entries[0].text: must be JSON, it is no JSON but Python's set"),
-        ({"entries": [], "values": {"x": float("nan")}}, "s.json.values.x: must be JSON, it is nan"),
-        ({"entries": [], "values": {"x": 10**5000}}, "s.json.values.x: must be JSON, it is a number of very many dig"),
+        ({"entries": [say(text={1})]}, "s.json: entries[0].text: must be JSON, it is no JSON but Python's set"),
+        ({"entries": [], "values": {"x": float("nan")}}, "s.json: values.x: must be JSON, it is nan"),
+        ({"entries": [], "values": {"x": 10**5000}}, "s.json: values.x: must be JSON, it is a number of very many dig"),
         ({"entries": [], 7: 1}, "s.json: a key must be a string, it is 7"),
     ],
 )

@@ -63,7 +63,9 @@ def members(value: Json, where: str, path: str) -> Iterator[tuple[Json, str]]:
         case dict():
             for key, inner in value.items():
                 if not isinstance(key, str):
-                    raise wrong(f"{where}{path}", f"a key must be a string, it is {shown(key)}", "write it in quotes")
+                    raise wrong(
+                        place_of(where, path), f"a key must be a string, it is {shown(key)}", "write it in quotes"
+                    )
                 yield inner, f"{path}.{key}"
         case list():
             for at, inner in enumerate(value):
@@ -75,7 +77,14 @@ def members(value: Json, where: str, path: str) -> Iterator[tuple[Json, str]]:
         case float() if math.isfinite(value):
             return
         case _:
-            raise wrong(f"{where}{path}", f"must be JSON, it is {shown(value)}", "write a string, number, list or dict")
+            raise wrong(
+                place_of(where, path), f"must be JSON, it is {shown(value)}", "write a string, number, list or dict"
+            )
+
+
+def place_of(where: str, path: str) -> str:
+    """Return the place of ``path`` in the document ``where``."""
+    return f"{where}: {path.removeprefix('.')}" if path else where
 
 
 def check_say(say: Say, where: str) -> None:
