@@ -9,6 +9,7 @@ import urllib.request
 import pytest
 from llm_dialects import Head, Stall
 from llm_mock_server.provider import ScriptedProvider
+from llm_mock_server.script import script_from_json
 from llm_mock_server.threaded import serve_in_thread
 
 CHAT = "/v1/chat/completions"
@@ -126,6 +127,36 @@ def test_the_journal_is_read_in_parts():
         assert (entry["label"], entry["outcome"], entry["status"]) == ("say", "completed", 200)
         assert "sk-secret" not in json.dumps(page)
         assert ask(server, "GET", "/requests?from=5")[1] == {"dropped": 0, "next": 5, "requests": []}
+
+
+def test_a_secret_that_tells_callers_apart_is_not_shown():
+    script = {
+        "entries": [
+            say("one") | {"when": {"session": "Bearer sk-alice"}},
+            say("two") | {"when": {"header": {"authorization": "^nobody$"}}},
+        ],
+        "cursor": {"header": "authorization"},
+    }
+    with serve_in_thread(ScriptedProvider(script_from_json(script, "s")), control_port=0) as server:
+        assert told(call(server, Authorization="Bearer sk-alice")) == "one"
+        refused = call(server, Authorization="Bearer sk-alice")
+        assert refused[0] == 500
+        call(server, Authorization="Bearer sk-bob")
+        state = ask(server, "GET", "/script")[1]
+        assert [cursor["answers"] for cursor in state["cursors"]] == [1, 0]
+        shown = f"{refused} {state} {ask(server, 'GET', '/requests')} {server.requests!r} {server.failures}"
+        assert "sk-" not in shown
+        assert {entry.cursor for entry in server.requests} == {cursor["key"] for cursor in state["cursors"]}
+
+
+def test_cursors_are_read_in_parts():
+    script = {"entries": ["success"], "cursor": {"header": "x-session"}}
+    with serve_in_thread(ScriptedProvider(script_from_json(script, "s")), control_port=0) as server:
+        for session in "abcde":
+            call(server, **{"x-session": session})
+        state = ask(server, "GET", "/script?from=1&limit=3")[1]
+        assert [cursor["key"] for cursor in state["cursors"]] == ["b", "c", "d"]
+        assert (state["next"], state["served"], state["droppedCursors"]) == (4, 5, 0)
 
 
 def test_the_journal_shows_any_body(dial, post):

@@ -11,6 +11,7 @@ from llm_mock_server.cursors import (
     ByLineage,
     BySegment,
     Cursor,
+    Cursors,
     Keys,
     Lineages,
     Shared,
@@ -74,6 +75,8 @@ def test_what_is_no_rule(value, words):
         (ByHeader("x-session"), http(headers=(("x-session", "alice"),)), "alice"),
         (ByHeader("x-session"), http(headers=(("x-other", "alice"),)), ""),
         (BySegment(), http("/alice/v1"), "alice"),
+        (ByHeader("authorization"), http(headers=(("authorization", "Bearer sk"),)), "authorization#cf09b03b28e1"),
+        (ByHeader("authorization"), http(), ""),
     ],
 )
 def test_keys(rule, seen, key):
@@ -137,6 +140,43 @@ def test_the_seed_of_the_only_cursor_is_the_scripts():
     assert [one.throw() for _ in range(30)] == [other.throw() for _ in range(30)]
 
 
+def begun(limit):
+    return Cursors(lambda key: Cursor(key, (3,), 7, WEIGHTS), limit)
+
+
+def test_a_key_has_one_cursor():
+    cursors = begun(10)
+    alice, bob = cursors.of("alice"), cursors.of("bob")
+    assert cursors.of("alice") is alice
+    assert list(cursors) == [alice, bob]
+    assert ("alice" in cursors, "carol" in cursors, len(cursors)) == (True, False, 2)
+
+
+def test_the_cursor_that_was_not_used_for_the_longest_time_is_dropped_and_begins_anew():
+    cursors = begun(2)
+    for key in ("alice", "bob", "alice", "carol"):
+        cursors.of(key).take(0)
+    assert [(cursor.key, cursor.answers) for cursor in cursors] == [("alice", 2), ("carol", 1)]
+    assert (cursors.dropped, cursors.served) == (1, 4)
+    assert cursors.of("bob").answers == 0
+    assert [cursor.key for cursor in cursors] == ["carol", "bob"]
+    assert (cursors.dropped, cursors.served) == (2, 4)
+
+
+def test_cursors_are_looked_at_in_pages():
+    cursors = begun(3)
+    for key in "abcde":
+        cursors.of(key)
+    pages = [cursors.page(*asked) for asked in ((0, 2), (4, 2), (5, 2), (9, 2), (0, None))]
+    assert [("".join(cursor.key for cursor in page), following) for page, following in pages] == [
+        ("cd", 4),
+        ("e", 5),
+        ("", 5),
+        ("", 9),
+        ("cde", 5),
+    ]
+
+
 # ── Lineages ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -192,6 +232,18 @@ def test_the_key_is_the_openings_own():
     alone, late = Lineages(), Lineages()
     late.key_of(request_of("someone else"))
     assert alone.key_of(request_of("a")) == late.key_of(request_of("a"))
+
+
+def test_conversations_are_forgotten_that_nobody_went_on_with():
+    lineages = Lineages(limit=2)
+    first = lineages.key_of(request_of("a"))
+    lineages.key_of(request_of("b"))
+    assert lineages.key_of(request_of("a", "x", "y")) == first
+    lineages.key_of(request_of("c"))
+    assert lineages.key_of(request_of("a", "x", "y", "x", "z")) == first
+    lineages.key_of(request_of("d"))
+    lineages.key_of(request_of("e"))
+    assert lineages.key_of(request_of("a", "x", "y", "x", "z")) != first
 
 
 histories = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(lambda texts: request_of(*texts))

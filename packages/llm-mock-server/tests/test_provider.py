@@ -414,6 +414,8 @@ def test_the_state_is_json_and_a_reset_is_a_beginning():
         "remaining": 1,
         "values": {"x": [1]},
         "cursors": [{"key": "a", "calls": 1, "answers": 1, "left": [0, 1], "last": 0}],
+        "next": 1,
+        "droppedCursors": 0,
     }
     provider.reset()
     assert provider.state() == fresh

@@ -54,8 +54,9 @@ async def run(options: argparse.Namespace, script: Script, events: EventWriter) 
     """Serve until the end is called for; return the exit status that goes with it."""
     stopped = exit_status_of_signal()
     events.watch(partial(settle, stopped, 0))
+    provider = ScriptedProvider(script)
     async with serve(
-        ScriptedProvider(script),
+        provider,
         host=options.host,
         port=options.port,
         api_key=options.api_key,
@@ -66,7 +67,7 @@ async def run(options: argparse.Namespace, script: Script, events: EventWriter) 
         allow_remote=options.allow_remote,
         control_port=options.control_port,
     ) as server:
-        server.journal.observers.append(partial(report, events, server.journal))
+        server.journal.observers.append(partial(report, events, server.journal, provider))
         place = place_of(options, script, server)
         if script.refuse_first:
             events.emit("unavailable", place | {"listenDelayMs": options.listen_delay_ms})
@@ -95,12 +96,12 @@ def place_of(options: argparse.Namespace, script: Script, server: MockServer) ->
     }
 
 
-def report(events: EventWriter, journal: Journal, captured: CapturedRequest) -> None:
+def report(events: EventWriter, journal: Journal, provider: ScriptedProvider, captured: CapturedRequest) -> None:
     """Tell that a request has begun, or has ended."""
     if captured.outcome is None:
         events.write(request_event(captured))
     else:
-        events.write(result_event(captured, journal.dropped))
+        events.write(result_event(captured, journal.dropped, provider.dropped_cursors))
 
 
 def exit_status_of_signal() -> asyncio.Future[int]:

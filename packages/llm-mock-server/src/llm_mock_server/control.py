@@ -57,6 +57,10 @@ class Ask(Struct, frozen=True):
             )
         return int(said)
 
+    def page(self) -> tuple[int, int]:
+        """Return the number of the first thing that is asked for, and how many are."""
+        return self.number("from", 0, 0, 2**53), self.number("limit", 100, 1, 10_000)
+
     def json(self) -> Json:
         """Return the value of the body."""
         try:
@@ -172,7 +176,7 @@ async def get_index(ask: Ask) -> Reply:
 
 async def get_script(ask: Ask) -> Reply:
     """Say how far the script has been played."""
-    return told(ask.provider.state())
+    return told(ask.provider.state(*ask.page()))
 
 
 async def put_script(ask: Ask) -> Reply:
@@ -207,9 +211,10 @@ async def put_values(ask: Ask) -> Reply:
 
 async def get_requests(ask: Ask) -> Reply:
     """Show the journal."""
-    first, limit = ask.number("from", 0, 0, 2**53), ask.number("limit", 100, 1, 10_000)
+    first, limit = ask.page()
     entries = tuple(islice((entry for entry in ask.server.journal.entries if entry.number >= first), limit))
-    return journal_reply(entries, ask.server.dropped, entries[-1].number + 1 if entries else first)
+    following = entries[-1].number + 1 if entries else max(first, ask.server.journal.opened)
+    return journal_reply(entries, ask.server.dropped, following)
 
 
 def journal_reply(entries: tuple[CapturedRequest, ...], dropped: int, following: int) -> Iterator[Action]:
@@ -270,7 +275,7 @@ def counts(journal: Journal) -> dict[str, Json]:
 
 ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/"): Route(get_index, (), "this list, and where the server is"),
-    ("GET", "/script"): Route(get_script, (), "how far the script has been played, by cursor"),
+    ("GET", "/script"): Route(get_script, ("from", "limit"), "how far the script has been played, by cursor"),
     ("PUT", "/script"): Route(put_script, (), "play this script from its beginning"),
     ("PUT", "/values"): Route(put_values, (), "what fills {{name}} in the script: an object of strings"),
     ("GET", "/requests"): Route(get_requests, ("from", "limit"), "the journal, from a number on"),

@@ -1,14 +1,17 @@
 """Whose turn it is: which run through a script a request belongs to, and how far that run has come. Pure.
 
 Each *cursor* goes through all entries by itself, so that concurrent callers cannot take each other's. What a cursor is
-told by, its key, is a function of the requests of its own caller: how callers interleave changes nothing.
+told by, its key, is a function of the requests of its own caller: how callers interleave changes nothing. (There are
+bounds, though, so that a server may run for long: whoever has not called for the longest time begins anew.)
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import assert_never
+from itertools import islice
+from typing import TypeVar, assert_never
 from urllib.parse import unquote
 
 from llm_dialects import Json, Request, plain, strip_volatile
@@ -17,6 +20,15 @@ from msgspec import Struct
 from llm_mock_server.admission import HttpRequest
 from llm_mock_server.dice import Dice, seed_for
 from llm_mock_server.fields import a_header, a_truth, a_word, an_object, wrong
+from llm_mock_server.redaction import key_of_header
+
+K = TypeVar("K", bound=Hashable)
+
+MAX_CURSORS = 10_000
+"""Cursors of a script that are kept, each with what it has left of every entry."""
+
+MAX_HISTORIES = 40_000
+"""Requests that conversations are told apart by."""
 
 
 class Shared(Struct, frozen=True):
@@ -125,6 +137,66 @@ class Cursor:
         }
 
 
+class Cursors:
+    """The cursors of a script, in the order in which they began.
+
+    Args:
+        begin: Makes the cursor of a key.
+        limit: How many are kept: those used last.
+
+    Attributes:
+        dropped: How many are not kept any more.
+    """
+
+    def __init__(self, begin: Callable[[str], Cursor], limit: int = MAX_CURSORS) -> None:
+        self.dropped = 0
+        self._begin = begin
+        self._limit = limit
+        self._cursors: dict[str, tuple[int, Cursor]] = {}
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._begun = 0
+        self._gone = 0
+
+    def of(self, key: str) -> Cursor:
+        """Return the cursor of ``key``."""
+        known = self._cursors.get(key)
+        if known is None:
+            return self._add(key)
+        self._used.move_to_end(key)
+        return known[1]
+
+    def __len__(self) -> int:
+        return len(self._cursors)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._cursors
+
+    def __iter__(self) -> Iterator[Cursor]:
+        return (cursor for _, cursor in self._cursors.values())
+
+    @property
+    def served(self) -> int:
+        """How many calls entries have answered, in dropped cursors too."""
+        return self._gone + sum(cursor.answers for cursor in self)
+
+    def page(self, first: int, limit: int | None) -> tuple[list[Cursor], int]:
+        """Return up to ``limit`` cursors from the one that began as number ``first`` on, and where to go on."""
+        later = ((number, cursor) for number, cursor in self._cursors.values() if number >= first)
+        found = list(islice(later, limit))
+        return [cursor for _, cursor in found], found[-1][0] + 1 if found else max(first, self._begun)
+
+    def _add(self, key: str) -> Cursor:
+        if len(self._cursors) >= self._limit:
+            oldest, _ = self._used.popitem(last=False)
+            self._gone += self._cursors.pop(oldest)[1].answers
+            self.dropped += 1
+        cursor = self._begin(key)
+        self._cursors[key] = self._begun, cursor
+        self._used[key] = None
+        self._begun += 1
+        return cursor
+
+
 class Keys:
     """Tells requests' cursors by a rule."""
 
@@ -140,9 +212,9 @@ class Keys:
             case ByLineage():
                 return self._lineages.key_of(request)
             case ByHeader(name):
-                return next((value for key, value in http.headers if key == name), "")
+                return next((key_of_header(name, value) for key, value in http.headers if key == name), "")
             case BySegment():
-                return segment_of(http.prefix)
+                return key_of_header("", segment_of(http.prefix))
             case _:
                 assert_never(self._rule)
 
@@ -154,21 +226,28 @@ class Lineages:
     several. Requests of equal messages and another system prompt are different callers (one that invents a title, say);
     a longer one may have changed its system prompt. Any other request opens a conversation; its key is a digest of it.
 
-    Held is one digest a request, whatever its length, so that a server may run for long.
+    Held is one digest a request, whatever its length, and so many of them: those that came last.
     """
 
-    def __init__(self) -> None:
-        self._under_header: dict[tuple[str, str], str] = {}
-        self._histories: dict[str, str] = {}
+    def __init__(self, limit: int = MAX_HISTORIES) -> None:
+        self._limit = limit
+        self._under_header: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._histories: OrderedDict[str, str] = OrderedDict()
 
     def key_of(self, request: Request) -> str:
         """Return the key of the conversation that ``request`` belongs to; from now on that is known of it."""
         header, chain = digest(list(request.system)), list(history_digests(request))
         known = self._known(header, chain)
         key = digest([header, chain[-1]])[:12] if known is None else known
-        self._under_header.setdefault((header, chain[-1]), key)
-        self._histories.setdefault(chain[-1], key)
+        self._keep(self._under_header, (header, chain[-1]), key)
+        self._keep(self._histories, chain[-1], key)
         return key
+
+    def _keep(self, known: OrderedDict[K, str], history: K, key: str) -> None:
+        known.setdefault(history, key)
+        known.move_to_end(history)
+        if len(known) > self._limit:
+            known.popitem(last=False)
 
     def _known(self, header: str, chain: Sequence[str]) -> str | None:
         same_header = (self._under_header.get((header, history)) for history in reversed(chain))

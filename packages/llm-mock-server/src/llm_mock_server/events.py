@@ -137,8 +137,10 @@ def request_event(captured: CapturedRequest) -> bytes:
     return event_line(Began(captured.number, captured.call, captured.kind, captured.dialect, captured.method, path))
 
 
-def result_event(captured: CapturedRequest, dropped: int) -> bytes:
-    """Return the line that is said when it has ended; ``dropped``: how many entries the journal does not hold now."""
+def result_event(captured: CapturedRequest, dropped: int, dropped_cursors: int = 0) -> bytes:
+    """Return the line that is said when it has ended; ``dropped``: how many entries the journal does not hold now,
+    ``dropped_cursors``: how many cursors the script has not any more.
+    """
     ended = Ended(
         captured.number,
         captured.call,
@@ -150,6 +152,7 @@ def result_event(captured: CapturedRequest, dropped: int) -> bytes:
         captured.bytes_sent,
         captured.error_text,
         dropped,
+        dropped_cursors,
     )
     return event_line(ended)
 
@@ -178,6 +181,7 @@ class Ended(Struct, tag_field="type", tag="result", rename="camel", omit_default
     bytes_sent: int
     error: str | None
     dropped: int = 0
+    dropped_cursors: int = 0
 
 
 def event_line(event: Began | Ended) -> bytes:

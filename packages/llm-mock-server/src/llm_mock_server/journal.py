@@ -127,6 +127,7 @@ class Journal:
 
     Attributes:
         dropped: How many entries are not kept any more.
+        opened: How many entries there have been.
         ended: How many model calls have ended.
         failures: The first ``MAX_FAILURES`` exceptions that are nobody's on the wire.
     """
@@ -146,15 +147,15 @@ class Journal:
         self.ended = 0
         self._sizes: deque[int] = deque()
         self._bytes = 0
-        self._opened = 0
+        self.opened = 0
         self._calls = 0
 
     def open(self, *, kind: Kind, **members: Any) -> CapturedRequest:
         """Begin an entry; ``members`` are those of ``CapturedRequest`` but the numbers."""
         captured = CapturedRequest(
-            number=self._opened, call=self._calls if kind == "call" else None, kind=kind, **members
+            number=self.opened, call=self._calls if kind == "call" else None, kind=kind, **members
         )
-        self._opened += 1
+        self.opened += 1
         if kind == "call":
             self._calls += 1
             self.in_flight += 1

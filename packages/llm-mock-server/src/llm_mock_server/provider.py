@@ -26,7 +26,7 @@ from llm_mock_server.admission import HttpRequest
 from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 from llm_mock_server.behaviours import RANDOM, behave
 from llm_mock_server.conditions import Asked, failures, holds, last_user_text
-from llm_mock_server.cursors import Cursor, Keys
+from llm_mock_server.cursors import Cursor, Cursors, Keys
 from llm_mock_server.ready import Root, refuse_unwritable, write_ready
 from llm_mock_server.script import Act, Named, Script, script_from_json
 from llm_mock_server.situation import Situation, accepts_gzip, target_of, usage_of
@@ -123,27 +123,37 @@ class ScriptedProvider:
     @property
     def served(self) -> int:
         """How many calls an entry has answered."""
-        return sum(cursor.answers for cursor in self._cursors.values())
+        return self._cursors.served
+
+    @property
+    def dropped_cursors(self) -> int:
+        """How many cursors there are no more: of those that had not been used for the longest time."""
+        return self._cursors.dropped
 
     @property
     def remaining(self) -> int:
         """How many answers are left, of every cursor that has begun; of one, where none has."""
-        begun = sum(left or 0 for cursor in self._cursors.values() for left in cursor.left)
+        begun = sum(left or 0 for cursor in self._cursors for left in cursor.left)
         return begun + sum(
             entry.times or 0
             for entry in self.script.entries
             if (not self._cursors if entry.when.session is None else entry.when.session not in self._cursors)
         )
 
-    def state(self) -> dict[str, Json]:
-        """Return how far the script has come, as JSON."""
+    def state(self, first: int = 0, limit: int | None = None) -> dict[str, Json]:
+        """Return how far the script has come, as JSON, with up to ``limit`` cursors from number ``first`` on in the
+        order in which they began; ``next`` is the number of the one after them.
+        """
+        cursors, following = self._cursors.page(first, limit)
         return {
             "script": self.script.where,
             "entries": [entry.label for entry in self.script.entries],
             "served": self.served,
             "remaining": self.remaining,
             "values": dict(self.values),
-            "cursors": [cursor.to_json() for cursor in self._cursors.values()],
+            "cursors": [cursor.to_json() for cursor in cursors],
+            "next": following,
+            "droppedCursors": self.dropped_cursors,
         }
 
     def __call__(self, http: HttpRequest) -> Reply:
@@ -151,7 +161,7 @@ class ScriptedProvider:
         dialect = self._dialects[http.dialect]
         check_call(dialect.name, http.json)
         request = dialect.parse_request(http.json)
-        cursor = self._cursor(self._keys.key_of(http, request))
+        cursor = self._cursors.of(self._keys.key_of(http, request))
         asked = Asked(http, request, cursor.key, cursor.calls + 1)
         at = self._next(cursor, asked)
         if at is None:
@@ -172,15 +182,13 @@ class ScriptedProvider:
         return in_a_burst(reply) if entry.burst else reply
 
     def _begin(self) -> None:
-        self._cursors: dict[str, Cursor] = {}
+        self._cursors = Cursors(self._new_cursor)
         self._keys = Keys(self.script.cursor)
 
-    def _cursor(self, key: str) -> Cursor:
-        """Return the cursor of ``key``; entries for other sessions are none of its."""
-        if key not in self._cursors:
-            times = (0 if e.when.session not in (None, key) else e.times for e in self.script.entries)
-            self._cursors[key] = Cursor(key, tuple(times), self.script.seed, self.script.weights)
-        return self._cursors[key]
+    def _new_cursor(self, key: str) -> Cursor:
+        """Return a cursor for ``key``; entries for other sessions are none of its."""
+        times = (0 if e.when.session not in (None, key) else e.times for e in self.script.entries)
+        return Cursor(key, tuple(times), self.script.seed, self.script.weights)
 
     def _next(self, cursor: Cursor, asked: Asked) -> int | None:
         """Return the entry for this call, None where there is none."""

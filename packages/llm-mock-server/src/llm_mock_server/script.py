@@ -30,12 +30,13 @@ from msgspec import Struct
 
 from llm_mock_server.behaviours import CONNECTION_REFUSED, NAMES, check_name
 from llm_mock_server.conditions import ALWAYS, When, when_from_json
-from llm_mock_server.cursors import CursorRule, Shared, cursor_from_json
+from llm_mock_server.cursors import ByHeader, CursorRule, Shared, cursor_from_json
 from llm_mock_server.dice import DEFAULT_WEIGHTS, weights_from_json
 from llm_mock_server.fields import a_count, a_list, a_text, a_truth, a_word, an_object, shown, wrong
 from llm_mock_server.meaning import USAGE, check_act, check_json
 from llm_mock_server.options import Options, options_from_json
 from llm_mock_server.placeholders import VALUE_NAME, any_values, fill, has_placeholders, live_values
+from llm_mock_server.redaction import key_of_header
 
 MAX_SEED = 2**32 - 1
 
@@ -144,7 +145,7 @@ def script_from_json(value: Json, where: str) -> Script:
         settings["repeat_last"] = settings.pop("repeatLast")
     script_read = Script(where=where, entries=read, refuse_first=refuse_first, **settings)
     check_sessions(script_read)
-    return script_read
+    return with_keys(script_read)
 
 
 def read_upstream(text: str | bytes, where: str) -> Script:
@@ -294,6 +295,23 @@ def check_refusal(entries: list[Json], where: str) -> None:
     if len(entries) == 1:
         what = f"{CONNECTION_REFUSED!r} must be followed by what is said once the server listens"
         raise wrong(where, what, 'add an entry, e.g. "success"')
+
+
+def with_keys(script: Script) -> Script:
+    """Return a script whose conditions name sessions by their cursors' keys: what a secret header says is not kept."""
+    if not isinstance(script.cursor, ByHeader):
+        return script
+    return msgspec.structs.replace(
+        script, entries=tuple(with_key(entry, script.cursor.name) for entry in script.entries)
+    )
+
+
+def with_key(entry: ScriptEntry, header: str) -> ScriptEntry:
+    """Return an entry whose session is named by the key that its ``header`` makes."""
+    if entry.when.session is None:
+        return entry
+    when = msgspec.structs.replace(entry.when, session=key_of_header(header, entry.when.session))
+    return msgspec.structs.replace(entry, when=when)
 
 
 def check_sessions(script: Script) -> None:
