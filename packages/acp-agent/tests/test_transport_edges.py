@@ -180,9 +180,15 @@ def test_a_reply_that_is_no_answer_is_told_for_what_it_is(provider, spawn):
 
 # ── When to come again ──────────────────────────────────────────────────────────────────────────────────────────────
 
+
+def detailed(delay):
+    """Return an error that says only in its details when to come again, as Google's."""
+    return json.dumps({"error": {"code": 503, "details": [{"@type": "any/google.rpc.RetryInfo", "retryDelay": delay}]}})
+
+
 DATE = ("date", "Thu, 01 Jan 2026 00:00:10 GMT")
 
-# headers, the bound, backoff, and the delay
+# headers, the bound, backoff, the delay, and the body
 WAITS = [
     ([("retry-after", "1")], 3, 0, 3),
     ([("retry-after-ms", "2")], 60_000, 0, 2),
@@ -193,14 +199,24 @@ WAITS = [
     ([("retry-after", "Thu, 01 Jan 2026 00:00:09 GMT"), DATE], 5, 0, 0),
     ([("retry-after", "soon")], 5, 0, 0),
     ([], 5, 0, 0),
+    ([], 60_000, 0, 2, detailed("0.002s")),
+    ([], 60_000, 0, 1, detailed("0.001499999s")),
+    ([], 5, 0, 5, detailed("99s")),
+    ([], 5, 0, 0, detailed("-1s")),
+    ([], 5, 0, 0, json.dumps({"error": {"message": '"retryDelay": "1s"'}})),
+    ([("retry-after-ms", "2")], 60_000, 0, 2, detailed("99s")),
+    ([("retry-after", "soon")], 5, 0, 0, detailed("99s")),
 ]
 
 
-@pytest.mark.parametrize(("headers", "most", "backoff", "delay"), WAITS)
+@pytest.mark.parametrize(
+    ("headers", "most", "backoff", "delay", "body"), [row if len(row) == 5 else (*row, "") for row in WAITS]
+)
 def test_a_provider_is_waited_for_as_long_as_it_asks_within_bounds(
-    provider, spawn, read_log, headers, most, backoff, delay
+    provider, spawn, read_log, headers, most, backoff, delay, body
 ):
-    replies = iter([[Head(503, tuple(headers))], streamed(STREAM)])
+    refused = [Head(503, (*headers, ("content-length", str(len(body))))), Body(body.encode())]
+    replies = iter([refused, streamed(STREAM)])
     agent = spawn(provider(lambda _: next(replies)), backoff_ms=backoff, overlay=f"model.retry_after_max_ms = {most}")
     session = agent.new_session()
     assert agent.prompt(session) == {"stopReason": "end_turn"}

@@ -3,6 +3,7 @@
 Imported with ``model_http``, never at start.
 """
 
+import re
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from email.utils import parsedate_to_datetime
@@ -27,14 +28,17 @@ def refusal(status: int, headers: Headers, body: bytes) -> ModelError:
         where = headers.get("location", "elsewhere")
         return ModelError("INVALID_REQUEST", f"the provider points to {where} (HTTP {status}); set base_url", status)
     error = classify(status, body)
-    return ModelError(error.code, error.message, error.status, retry_after_ms(headers))
+    return ModelError(error.code, error.message, error.status, retry_after_ms(headers, body))
 
 
-def retry_after_ms(headers: Headers) -> int | None:
+def retry_after_ms(headers: Headers, body: bytes = b"") -> int | None:
     """Return in how many milliseconds the provider says to come again: ``retry-after-ms``, else ``retry-after``.
 
-    A date is taken by the provider's own clock.
+    A date is taken by the provider's own clock. Google says it in no header, but in the ``RetryInfo`` of its error.
     """
+    detail = RETRY_DELAY.search(body)
+    if detail is not None and not headers.keys() & {"retry-after-ms", "retry-after"}:
+        return round(float(detail[1]) * 1000)
     try:
         if "retry-after-ms" in headers:
             return max(0, round(float(headers["retry-after-ms"])))
@@ -67,6 +71,9 @@ async def unpacked(headers: Headers, body: AsyncIterator[bytes]) -> AsyncGenerat
     except zlib.error as error:
         raise ModelError("SERVER_ERROR", f"the provider's answer is not the gzip it says it is: {error}") from error
 
+
+# a duration of Protocol Buffers; the digits are bounded, so that it is a number of seconds that somebody may mean
+RETRY_DELAY = re.compile(rb'"retryDelay":\s*"(\d{1,9}(?:\.\d{1,9})?)s"')
 
 ACCEPTED = "gzip"
 
