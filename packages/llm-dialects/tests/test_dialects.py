@@ -94,7 +94,11 @@ GOOGLES = {
     "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
 }
 VERTEX = "/v1beta1/publishers/google/models"
-CLAUDE = {"type": "model", "id": "m", "display_name": "m", "created_at": "1970-01-01T00:00:00Z"}
+CLAUDE = {"type": "model", "id": "m", "display_name": "m", "created_at": "1970-01-01T00:00:00Z"} | {
+    "lifecycle": "active",
+    "max_input_tokens": 200000,
+    "max_tokens": 64000,
+}
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "5s"
 COUNT = "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576)."
 
 FULL = "This model's maximum context length is 8 tokens"
+POOR = "Your credit balance is too low to access the Anthropic API."
 LONG = "prompt is too long: 9 tokens > 8 maximum"
 
 
@@ -86,11 +87,23 @@ LONG = "prompt is too long: 9 tokens > 8 maximum"
     [
         (401, openai("no key", type="invalid_request_error", code="invalid_api_key"), "AUTH", "no key"),
         (429, openai("slow down", type="requests", code="rate_limit_exceeded"), "RATE_LIMIT", "slow down"),
+        (429, openai("slow down", type="tokens", code="rate_limit_exceeded"), "RATE_LIMIT", "slow down"),
+        (429, openai("slow down", type="rate_limit_error", code="slow_down"), "RATE_LIMIT", "slow down"),
+        (429, openai("slow down", type="tokens", code=None), "RATE_LIMIT", "slow down"),
+        (429, openai("pay", type="insufficient_quota", code="credit_balance_exhausted"), "QUOTA", "pay"),
+        (503, openai("busy", type="service_unavailable_error", code="server_is_overloaded"), "OVERLOADED", "busy"),
+        (503, openai("busy", type="server_error", code="overloaded"), "OVERLOADED", "busy"),
+        (503, openai("away", type="service_unavailable_error", code=None), "UNAVAILABLE", "away"),
+        (503, openai("away", type="server_error", code="service_unavailable"), "UNAVAILABLE", "away"),
+        (503, openai("away", type="server_error", code=None), "UNAVAILABLE", "away"),
         (429, openai("pay", type="insufficient_quota", code="insufficient_quota"), "QUOTA", "pay"),
         (400, openai(FULL, type="invalid_request_error", code=None), "CONTEXT_WINDOW_EXCEEDED", FULL),
         (400, openai("bad", type="invalid_request_error", code="invalid_value"), "INVALID_REQUEST", "bad"),
         (429, openai("m", code=429), "RATE_LIMIT", "m"),
         (400, anthropic(LONG, "invalid_request_error"), "CONTEXT_WINDOW_EXCEEDED", LONG),
+        (400, anthropic(POOR, "invalid_request_error"), "QUOTA", POOR),
+        (402, anthropic("pay", "billing_error"), "QUOTA", "pay"),
+        (503, anthropic("away", "api_error"), "UNAVAILABLE", "away"),
         (400, google("bad", "INVALID_ARGUMENT"), "INVALID_REQUEST", "bad"),
         (400, google("no key", "INVALID_ARGUMENT", reason("API_KEY_INVALID")), "AUTH", "no key"),
         (401, google("no key", "UNAUTHENTICATED", reason("NEVER_HEARD_OF")), "AUTH", "no key"),
@@ -104,6 +117,7 @@ LONG = "prompt is too long: 9 tokens > 8 maximum"
         (500, google("m", "UNKNOWN"), "SERVER_ERROR", "m"),
         (503, google("m", "UNAVAILABLE"), "UNAVAILABLE", "m"),
         (503, google("it is overloaded", "UNAVAILABLE"), "OVERLOADED", "it is overloaded"),
+        (503, google("there is high demand", "UNAVAILABLE"), "OVERLOADED", "there is high demand"),
         (504, google("m", "DEADLINE_EXCEEDED"), "TIMEOUT", "m"),
         (429, b"[" + google("m", "RESOURCE_EXHAUSTED") + b"]", "RATE_LIMIT", "m"),
         (429, google("m", "RESOURCE_EXHAUSTED", 7, {"reason": 7}), "RATE_LIMIT", "m"),
@@ -122,6 +136,8 @@ def test_what_an_answer_means(status, body, code, message):
 @pytest.mark.parametrize(
     ("body", "code"),
     [
+        ({"error": {"message": "m", "type": "service_unavailable_error"}}, "UNAVAILABLE"),
+        ({"error": {"message": "Your credit balance is too low.", "type": "invalid_request_error"}}, "QUOTA"),
         ({"error": {"message": "m", "type": "server_error"}}, "SERVER_ERROR"),
         ({"error": {"message": "m", "type": "invalid_request_error"}}, "INVALID_REQUEST"),
         ({"error": {"message": "m", "type": "odd", "code": "odder"}}, "odder"),

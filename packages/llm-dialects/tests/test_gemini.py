@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from llm_dialects import DIALECTS, Answer, DialectError, Loss, chunks_from_json, fold, limits, to_json
+from llm_dialects import DIALECTS, Answer, DialectError, Finish, Loss, chunks_from_json, fold, limits, to_json
 
 DIALECT = DIALECTS["gemini"]
 ANSWER = Answer(id="r1", model="m")
@@ -38,6 +38,7 @@ USAGE = (
     '"usageMetadata":{"promptTokenCount":8,"candidatesTokenCount":2,"totalTokenCount":17,'
     '"cachedContentTokenCount":3,"thoughtsTokenCount":7}'
 )
+SO_FAR = '"usageMetadata":{"promptTokenCount":8,"totalTokenCount":8}'
 WHO = '"modelVersion":"m","responseId":"r1"'
 PARTS = [
     '{"text":"hm","thought":true,"thoughtSignature":"c2ln"}',
@@ -53,7 +54,7 @@ def candidate(parts, finish=""):
 
 
 GOLDEN = [
-    *(f"{{{candidate(part)},{WHO}}}" for part in PARTS[:-1]),
+    *(f"{{{candidate(part)},{SO_FAR},{WHO}}}" for part in PARTS[:-1]),
     f'{{{candidate(PARTS[-1], """"finishReason":"STOP",""")},{USAGE},{WHO}}}',
 ]
 
@@ -71,7 +72,8 @@ def test_the_bytes_of_an_array():
 
 def test_an_unfinished_array_stays_open():
     wire = b"".join(DIALECT.encode_stream(CHUNKS[:5], ARRAY))
-    assert [json.loads(body) for body in GOLDEN[:2]] == json.loads(wire + b"]")
+    bare = [{key: value for key, value in json.loads(body).items() if key != "usageMetadata"} for body in GOLDEN[:2]]
+    assert bare == json.loads(wire + b"]")
     assert list(DIALECT.encode_stream((), ARRAY)) == []
 
 
@@ -279,6 +281,24 @@ def test_a_call_is_told_when_all_of_it_is_there():
     assert list(DIALECT.encode_stream(chunks, ANSWER)) == []
     follows = chunks_from_json([{"type": "block-start", "index": 1, "blockType": "text"}])
     assert len(list(DIALECT.encode_stream((*chunks, *follows), ANSWER))) == 1
+
+
+def test_an_error_amid_events_is_bare_json():
+    failure = {"kind": "error", "failure": {"message": "no {luck}", "code": "UNAVAILABLE"}}
+    chunks = (*CHUNKS[:5], *chunks_from_json([{"type": "finish", "reason": failure}]))
+    *_, said_last, error = DIALECT.encode_stream(chunks, ANSWER)
+    assert said_last.startswith(b"data: {")
+    assert error.startswith(b'{\n  "error": {\n    "code": 503,\n')
+    events = b"".join(DIALECT.encode_stream(chunks, ANSWER))
+    for wire in (events, events.removesuffix(b"\n"), events + b"\n", events.replace(b"\n", b"\r\n"), compacted(events)):
+        for size in (len(wire), 1, 6):
+            assert decode(wire, size)[-1] == chunks[-1]
+    assert not [chunk for chunk in decode(events[:-3], 1) if isinstance(chunk, Finish)]
+
+
+def compacted(events):
+    told, _, error = events.rpartition(b"\n\n{")
+    return told + b"\n\n" + json.dumps(json.loads(b"{" + error)).encode()
 
 
 def test_an_error_in_an_array_ends_it():

@@ -117,7 +117,8 @@ def check_events(told):
     check_calls([part.function_call for part in parts if part.function_call])
     assert [event.candidates[0].finish_reason for event in told] == [None] * 5 + [types.FinishReason.STOP]
     assert {(event.response_id, event.model_version) for event in told} == {("1", "m")}
-    assert [event.usage_metadata for event in told[:-1]] == [None] * 5
+    assert {event.usage_metadata.prompt_token_count for event in told} == {26}
+    assert [event.usage_metadata.candidates_token_count for event in told[:-1]] == [None] * 5
     check_usage(told[-1].usage_metadata)
 
 

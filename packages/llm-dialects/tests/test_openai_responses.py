@@ -186,7 +186,7 @@ def test_an_error_comes_twice_as_the_provider_says_it():
     failure = {"kind": "error", "failure": {"message": "slow down", "code": "RATE_LIMIT"}}
     *_, delta, error, failed = events_of(START, HI, {"type": "finish", "reason": failure})
     assert delta["type"] == "response.output_text.delta"
-    words = {"message": "slow down", "type": "rate_limit_error", "param": None, "code": "rate_limit_exceeded"}
+    words = {"message": "slow down", "type": "requests", "param": None, "code": "rate_limit_exceeded"}
     assert error == {"type": "error", "sequence_number": 5, "error": words}
     assert (failed["type"], failed["sequence_number"], failed["response"]["status"]) == ("response.failed", 6, "failed")
     assert failed["response"]["error"] == {"code": "rate_limit_exceeded", "message": "slow down"}

@@ -282,7 +282,7 @@ def test_it_raises_in_the_middle_of_a_stream(provide, connect):
     seen = []
     with pytest.raises(openai.APIError, match="no luck") as raised:
         seen.extend(event.type for event in create(connect(provide(broken())), stream=True))
-    assert raised.value.code == "overloaded"
+    assert raised.value.code == "server_is_overloaded"
     assert type(raised.value) is openai.APIError
 
 
@@ -300,7 +300,7 @@ def test_it_reads_a_failed_response(provide, connect):
     events = [event for event in wire.split(b"\n\n") if not event.startswith(b"event: error\n")]
     *_, last = create(connect(provide(said=b"\n\n".join(events))), stream=True)
     assert (last.type, last.response.status, last.response.id) == ("response.failed", "failed", "resp_1")
-    assert (last.response.error.code, last.response.error.message) == ("overloaded", "no luck")
+    assert (last.response.error.code, last.response.error.message) == ("server_is_overloaded", "no luck")
 
 
 # ── What the SDK sends ──────────────────────────────────────────────────────────────────────────────────────────────

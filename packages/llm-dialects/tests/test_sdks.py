@@ -261,7 +261,7 @@ def test_openai_raises_in_the_middle_of_a_stream(provide, connect):
         seen.extend(
             event.choices[0].delta.content for event in ask_openai(connect(broken(provide, "openai-chat")), stream=True)
         )
-    assert raised.value.code == "overloaded"
+    assert raised.value.code == "server_is_overloaded"
 
 
 def test_anthropic_raises_in_the_middle_of_a_stream(provide, connect):

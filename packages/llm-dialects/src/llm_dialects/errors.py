@@ -86,7 +86,20 @@ def gemini_error(error: ProviderError) -> dict[str, Json]:
     if classify(None, body).code == error.code:
         return body
     info = {"@type": f"{RPC}ErrorInfo", "reason": error.code, "domain": "googleapis.com"}
-    return {"error": body["error"] | {"details": [DAILY_QUOTA if error.code == "QUOTA" else info]}}
+    return {"error": body["error"] | {"details": [quota_failure("Day") if error.code == "QUOTA" else info]}}
+
+
+def quota_failure(span: str) -> dict[str, Json]:
+    """Return the detail in which Google says which limit of requests was met, that of a ``Minute`` or of a ``Day``.
+
+    The names are those of a paid project: https://github.com/Aider-AI/aider/issues/3694.
+    """
+    metric = "generate_requests_per_model_per_day" if span == "Day" else "generate_requests_per_model"
+    violation = {
+        "quotaMetric": f"generativelanguage.googleapis.com/{metric}",
+        "quotaId": f"GenerateRequestsPer{span}PerProjectPerModel",
+    }
+    return {"@type": f"{RPC}QuotaFailure", "violations": [violation]}
 
 
 def classify(status: int | None, body: bytes | Json) -> ProviderError:
@@ -140,8 +153,10 @@ def _text(value: Json) -> str:
 
 
 def _code_by_words(kind: str, own: str, message: str) -> str | None:
-    if kind == "UNAVAILABLE" and not own and "overloaded" in message:
+    if kind == "UNAVAILABLE" and not own and _BUSY_WORDS.search(message):
         return "OVERLOADED"
+    if kind == INVALID and not own and _CREDIT_WORDS.search(message):
+        return "QUOTA"
     for word in (own, kind):
         if word in _BY_WORD:
             return _BY_WORD[word]
@@ -163,20 +178,15 @@ _CONTEXT_WORDS = re.compile(
     r"prompt is too long|context.{0,3}window|maximum context length|context.length|input token count .{0,20}exceeds",
     re.I,
 )
+# Where Google and Anthropic have no word of their own for it: https://github.com/continuedev/continue/issues/12662,
+# https://github.com/anthropics/anthropic-sdk-typescript/issues/618.
+_BUSY_WORDS = re.compile(r"overloaded|high demand", re.I)
+_CREDIT_WORDS = re.compile(r"credit balance is too low", re.I)
 _DAILY = re.compile(rb'"quotaId":\s*"[^"]*PerDay')
 
 RPC = "type.googleapis.com/google.rpc."
-DAILY_QUOTA = {
-    "@type": f"{RPC}QuotaFailure",
-    "violations": [
-        {
-            "quotaMetric": "generativelanguage.googleapis.com/generate_requests_per_model_per_day",
-            "quotaId": "GenerateRequestsPerDayPerProjectPerModel",
-        }
-    ],
-}
-
 INVALID = "invalid_request_error"
+BUSY = "service_unavailable_error"
 
 # Types that many failures share; they decide only where neither a code nor a status does.
 GENERIC = {
@@ -201,8 +211,10 @@ REASONS = {
     "MODEL_CAPACITY_EXHAUSTED": "OVERLOADED",
 }
 
-# code, status, OpenAI's type and code, Anthropic's type, Google's status. The first row of a status, in numbers or in
-# Google's words, is what the bare status means.
+# code, status, OpenAI's type and code, Anthropic's type, Google's status. The first row of a status, or of a word, is
+# what that alone means. OpenAI's: https://developers.openai.com/api/docs/guides/error-codes, and as it sends them,
+# https://github.com/Wei-Shaw/sub2api/issues/6631 (overloaded),
+# https://github.com/feder-cr/invisible_playwright_mcp/issues/249 (a limit of requests; of tokens the type is `tokens`).
 ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow("INVALID_REQUEST", 400, INVALID, None, INVALID, "INVALID_ARGUMENT"),
     ErrorRow("CONTEXT_WINDOW_EXCEEDED", 400, INVALID, "context_length_exceeded", INVALID, "INVALID_ARGUMENT"),
@@ -211,21 +223,24 @@ ERRORS: tuple[ErrorRow, ...] = (
     ErrorRow("PERMISSION", 403, "permission_error", "permission_denied", "permission_error", "PERMISSION_DENIED"),
     ErrorRow("NOT_FOUND", 404, INVALID, "model_not_found", "not_found_error", "NOT_FOUND"),
     ErrorRow("REQUEST_TOO_LARGE", 413, INVALID, "request_too_large", "request_too_large", "INVALID_ARGUMENT"),
-    ErrorRow("RATE_LIMIT", 429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"),
+    ErrorRow("RATE_LIMIT", 429, "requests", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"),
     ErrorRow("QUOTA", 429, "insufficient_quota", "insufficient_quota", "billing_error", "RESOURCE_EXHAUSTED"),
     ErrorRow("SERVER_ERROR", 500, "server_error", None, "api_error", "INTERNAL"),
-    ErrorRow("UNAVAILABLE", 503, "server_error", "service_unavailable", "service_unavailable", "UNAVAILABLE"),
+    ErrorRow("UNAVAILABLE", 503, BUSY, None, "service_unavailable", "UNAVAILABLE"),
     ErrorRow("TIMEOUT", 504, "server_error", "timeout", "timeout_error", "DEADLINE_EXCEEDED"),
-    ErrorRow("OVERLOADED", 529, "server_error", "overloaded", "overloaded_error", "UNAVAILABLE"),
+    ErrorRow("OVERLOADED", 529, BUSY, "server_is_overloaded", "overloaded_error", "UNAVAILABLE"),
     ErrorRow("STREAM_CLOSED", None, "server_error", "stream_closed", "stream_closed", "CANCELLED"),
     ErrorRow("CONNECTION_RESET", None, "server_error", "connection_reset", "connection_reset", "CANCELLED"),
 )
+
+# Further words that providers, their imitators and older recordings use -> our code
+ALSO = {"overloaded": "OVERLOADED", "tokens": "RATE_LIMIT", "slow_down": "RATE_LIMIT"}
 
 _BY_CODE = {row.code: row for row in ERRORS}
 _BY_STATUS = {row.status: row.code for row in reversed(ERRORS) if row.status is not None}
 _BY_WORD = {
     word: row.code
-    for row in ERRORS
-    for word in (row.openai_type, row.openai_code, row.anthropic_type)
+    for row in reversed(ERRORS)
+    for word in (row.openai_type, row.openai_code, row.anthropic_type, row.google_status)
     if word and word not in GENERIC
-} | {row.google_status: row.code for row in reversed(ERRORS) if row.google_status not in GENERIC}
+} | ALSO

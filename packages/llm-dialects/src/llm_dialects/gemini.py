@@ -42,14 +42,14 @@ def api_key(headers: Mapping[str, str], query: str = "") -> str | None:
 
 
 def encode_stream(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[bytes]:
-    """Yield the events of an answer, one a piece of text or a function call; the last one tells finish and usage.
+    """Yield the events of an answer, one a piece of text or a function call; the last one tells the finish.
 
-    Blocks are told one after another, whatever the order of their chunks. A finish of kind ``error`` becomes an error
-    event, and nothing follows it.
+    Each tells the usage so far: https://github.com/vercel/ai/issues/5217. Blocks are told one after another, whatever
+    the order of their chunks. A finish of kind ``error`` becomes an error, and nothing follows it.
     """
     bodies = list(_bodies(chunks, answer))
     if answer.stream_type == EVENT_STREAM:
-        yield from (encode_event(encode_json(body).decode()) for body in bodies)
+        yield from (_bare(body) if "error" in body else encode_event(encode_json(body).decode()) for body in bodies)
         return
     finished = fold(chunks).finish is not None
     for at, body in enumerate(bodies):
@@ -73,8 +73,15 @@ def error_body(failure: ProviderError) -> bytes:
 
 
 def error_event(failure: ProviderError) -> bytes:
-    """Return the server-sent event that ends a stream with an error."""
-    return encode_event(error_body(failure).decode())
+    """Return what ends a stream of server-sent events with an error: no event, but the bare body, line by line.
+
+    So https://github.com/vercel/ai/issues/5217 shows it, and Google's own client reads it.
+    """
+    return _bare(gemini_error(failure))
+
+
+def _bare(body: dict[str, Json]) -> bytes:
+    return msgspec.json.format(encode_json(body), indent=2) + b"\n"
 
 
 # ── Bodies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -83,12 +90,13 @@ def error_event(failure: ProviderError) -> bytes:
 def _bodies(chunks: Sequence[StreamChunk], answer: Answer) -> Iterator[dict[str, Json]]:
     """Yield the bodies of the events; a finish is told with the last part, where there is one."""
     folded = fold(chunks)
+    so_far = _usage_so_far(folded.usage or answer.usage)
     parts = list(_parts(_told(chunks)))
     if folded.finish is None or folded.finish.kind == "error":
-        yield from (_body([part], answer) for part in parts)
+        yield from (_body([part], so_far, answer) for part in parts)
         yield from [] if folded.finish is None else [gemini_error(error_of(folded.finish))]
         return
-    yield from (_body([part], answer) for part in parts[:-1])
+    yield from (_body([part], so_far, answer) for part in parts[:-1])
     yield _last_body(parts[-1:], folded.finish, folded, answer)
 
 
@@ -102,8 +110,8 @@ def _last_body(parts: list[Json], finish: FinishReason, folded: Folded, answer: 
     return _candidates(parts, _render_finish(finish, folded.blocks)) | counted | _envelope(answer)
 
 
-def _body(parts: list[Json], answer: Answer) -> dict[str, Json]:
-    return _candidates(parts) | _envelope(answer)
+def _body(parts: list[Json], usage: dict[str, Json], answer: Answer) -> dict[str, Json]:
+    return _candidates(parts) | usage | _envelope(answer)
 
 
 def _candidates(parts: list[Json], finish: Mapping[str, Json] = {}) -> dict[str, Json]:
@@ -155,9 +163,22 @@ def _is_malformed(block: ToolCallBlock) -> bool:
     return bool(block.arguments) and read_object(block.arguments) is None
 
 
+def _usage_so_far(usage: Usage | None) -> dict[str, Json]:
+    """Return what every event but the last tells of the usage: what is known from the start, the prompt."""
+    if usage is None:
+        return {}
+    prompt = _prompt_tokens(usage)
+    return {"usageMetadata": {"promptTokenCount": prompt, "totalTokenCount": prompt}}
+
+
+def _prompt_tokens(usage: Usage) -> int:
+    """Return the tokens of the prompt; here those that came from the cache are among them."""
+    return usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+
+
 def _render_usage(usage: Usage) -> dict[str, Json]:
-    """Return the ``usageMetadata``: the prompt includes what came from the cache, the candidates no thinking."""
-    prompt = usage.input_tokens + (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+    """Return the ``usageMetadata``; the candidates include no thinking."""
+    prompt = _prompt_tokens(usage)
     thoughts = usage.reasoning_tokens or 0
     details = {"cachedContentTokenCount": usage.cache_read_tokens, "thoughtsTokenCount": usage.reasoning_tokens}
     return {

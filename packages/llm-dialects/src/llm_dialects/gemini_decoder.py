@@ -1,6 +1,7 @@
 """Gemini: answers from wire bytes to chunks, streamed in either framing or whole.
 
 ``alt=sse`` asks for server-sent events; without it Google streams one JSON array. The first byte tells which it is.
+Amid server-sent events an error is no event, but bare JSON over several lines; one that is an event is read too.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from llm_dialects.gemini_calls import CallIds
 from llm_dialects.gemini_requests import SIGNATURE, camel, read_call
 from llm_dialects.json_stream import ArrayDecoder
 from llm_dialects.reading import as_count, as_object, as_text, objects, parse
-from llm_dialects.sse import SseDecoder
+from llm_dialects.sse import SseDecoder, SseEvent
 
 
 class GeminiDecoder:
@@ -40,7 +41,7 @@ class GeminiDecoder:
     def __init__(self, finish: str | None = None) -> None:
         """``finish`` is why the answer stopped if it does not say so itself; without it such an answer broke off."""
         self._head = b""
-        self._framing: SseDecoder | ArrayDecoder | None = None
+        self._framing: _Events | ArrayDecoder | None = None
         self._number = 0  # of the event
         self._open: OpenBlock | None = None
         self._blocks = 0
@@ -64,11 +65,12 @@ class GeminiDecoder:
 
     def close(self) -> list[StreamChunk]:
         """Return the end of an answer that gave its reason to stop."""
+        unread = self.feed(b"\n") if isinstance(self._framing, _Events) and self._framing.in_bare_json() else []
         if self._over or self._finish is None:
-            return []
+            return unread
         self._over = True
         usage = [] if self._usage is None else [UsageChunk(usage=self._usage)]
-        return [*self._end_block(), *usage, Finish(reason=self._finished(self._finish))]
+        return [*unread, *self._end_block(), *usage, Finish(reason=self._finished(self._finish))]
 
     def read(self, body: dict[str, Json], where: str) -> list[StreamChunk]:
         """Return the chunks of one event, or of a whole message."""
@@ -92,7 +94,7 @@ class GeminiDecoder:
             first = data.lstrip()[:1]
             if not first or self._head in (BOM[:1], BOM[:2]):
                 return
-            self._framing = ArrayDecoder() if first in b"[{" else SseDecoder()
+            self._framing = ArrayDecoder() if first in b"[{" else _Events()
         if isinstance(self._framing, ArrayDecoder):
             yield from self._framing.feed(data)
         else:
@@ -149,6 +151,29 @@ class GeminiDecoder:
     def _finished(self, reason: FinishReason) -> FinishReason:
         """Return the reason to stop; Google has no word of its own for stopping to have functions called."""
         return FinishReason(kind="tool-calls") if reason.kind == "stop" and self._calls else reason
+
+
+class _Events(SseDecoder):
+    """Server-sent events; bare JSON between them is an event as soon as the line is over that ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bare: ArrayDecoder | None = None
+
+    def in_bare_json(self) -> bool:
+        """Return whether JSON is being read whose last line may lack nothing but its end."""
+        return self._bare is not None or self.close().startswith(b"{")
+
+    def _line(self, line: bytes) -> SseEvent | None:
+        if line.startswith(b"{") and not self._lines and self._bare is None:
+            self._bare = ArrayDecoder()
+        if self._bare is None:
+            return super()._line(line)
+        told = self._bare.feed(line + b"\n")
+        if not told:
+            return None
+        self._bare = None
+        return SseEvent(told[0].decode("utf-8", "replace"))
 
 
 def decode_message(body: bytes) -> tuple[StreamChunk, ...]:

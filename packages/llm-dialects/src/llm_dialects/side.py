@@ -112,7 +112,8 @@ def _openai_model(name: str, answer: Answer | None) -> dict[str, Json]:
 
 
 def _anthropic_model(name: str) -> dict[str, Json]:
-    return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+    head = {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+    return head | {"lifecycle": "active", "max_input_tokens": 200000, "max_tokens": 64000}
 
 
 def _gemini_model(name: str) -> dict[str, Json]:
