@@ -9,6 +9,7 @@ from llm_mock_server.options import MAX_DELAY_MS, Options
 from llm_mock_server.situation import Situation
 
 OTHERS = "others"
+RPC = "type.googleapis.com/google.rpc."
 # behaviour -> dialect -> (status, what the failure is in our codes, words in the body)
 FAILURES = {
     "rate_limit": {
@@ -24,7 +25,7 @@ FAILURES = {
     "service_unavailable": {OTHERS: (503, "UNAVAILABLE", "unavailable")},
     "quota_exceeded": {
         OTHERS: (429, "QUOTA", "insufficient_quota"),
-        "anthropic-messages": (402, "QUOTA", "credit balance is too low"),
+        "anthropic-messages": (400, "QUOTA", "credit balance is too low"),
         "gemini": (429, "QUOTA", "exceeded your current quota"),
     },
     "auth_error": {
@@ -39,8 +40,9 @@ FAILURES = {
         "gemini": (400, "CONTEXT_WINDOW_EXCEEDED", "exceeds the maximum number of tokens"),
     },
     "overloaded": {
-        OTHERS: (503, "OVERLOADED", "overloaded"),
+        OTHERS: (503, "OVERLOADED", "server_is_overloaded"),
         "anthropic-messages": (529, "OVERLOADED", "overloaded_error"),
+        "gemini": (503, "OVERLOADED", "high demand"),
     },
 }
 
@@ -81,28 +83,67 @@ def test_who_asked_gemini_for_an_array_gets_an_array(name):
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "seconds", "duration"),
+    ("milliseconds", "seconds", "openai", "google"),
     [
-        (1, "1", "0.001s"),
-        (999, "1", "0.999s"),
-        (1000, "1", "1s"),
-        (1001, "2", "1.001s"),
-        (2500, "3", "2.5s"),
-        (10_000, "10", "10s"),
-        (MAX_DELAY_MS, "2147484", "2147483.647s"),
+        (1, "1", "1ms", "0.001s"),
+        (999, "1", "999ms", "0.999s"),
+        (1000, "1", "1s", "1s"),
+        (1001, "2", "1.001s", "1.001s"),
+        (2500, "3", "2.5s", "2.500s"),
+        (10_000, "10", "10s", "10s"),
+        (360_000, "360", "6m0s", "360s"),
+        (MAX_DELAY_MS, "2147484", "596h31m23.647s", "2147483.647s"),
     ],
 )
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_when_to_come_again(dialect, milliseconds, seconds, duration):
+def test_when_to_come_again(dialect, milliseconds, seconds, openai, google):
     head, body = reply("rate_limit", dialect, Options(retry_after_ms=milliseconds))
-    headers = dict(head.headers)
-    assert headers["retry-after"] == seconds
-    assert headers.get("retry-after-ms") == (str(milliseconds) if dialect.startswith("openai") else None)
+    headers, message = dict(head.headers), json.loads(body.data)["error"]["message"]
     if dialect.startswith("openai"):
-        assert headers["x-ratelimit-reset-requests"] == duration
+        assert headers["retry-after-ms"] == str(milliseconds)
+        assert headers["x-ratelimit-reset-requests"] == openai
+        assert f" Please try again in {openai}. " in message
     if dialect == "gemini":
         details = json.loads(body.data)["error"]["details"]
-        assert details[-1] == {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": duration}
+        assert details[-1] == {"@type": f"{RPC}RetryInfo", "retryDelay": google}
+        assert message.endswith(f"Please retry in {google}.")
+        assert [header for header in headers if "retry" in header] == []
+    else:
+        assert headers["retry-after"] == seconds
+
+
+@pytest.mark.parametrize(("name", "span"), [("rate_limit", "Minute"), ("quota_exceeded", "Day")])
+def test_which_of_gemini_s_limits_was_met(name, span):
+    _, body = reply(name, "gemini")
+    limit, help_, *_ = json.loads(body.data)["error"]["details"]
+    assert limit["violations"][0]["quotaId"] == f"GenerateRequestsPer{span}PerProjectPerModel"
+    assert help_["@type"] == f"{RPC}Help"
+
+
+def test_what_gemini_says_of_a_key():
+    _, body = reply("auth_error", "gemini")
+    error = json.loads(body.data)["error"]
+    info, localized = error["details"]
+    assert (info["reason"], info["metadata"]) == ("API_KEY_INVALID", {"service": "generativelanguage.googleapis.com"})
+    assert localized == {"@type": f"{RPC}LocalizedMessage", "locale": "en-US", "message": error["message"]}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_openai_blames(name):
+    blamed = {"openai-chat": "messages", "openai-responses": "input"} if name == "context_overflow" else {}
+    for dialect in ("openai-chat", "openai-responses"):
+        assert json.loads(reply(name, dialect)[1].data)["error"]["param"] == blamed.get(dialect)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_anthropic_s_bodies_name_the_request_as_the_header_does(name):
+    head, body = reply(name, "anthropic-messages")
+    assert json.loads(body.data)["request_id"] == dict(head.headers)["request-id"] == "req_7"
+
+
+def test_a_limit_names_the_model():
+    for dialect in ("openai-chat", "openai-responses", "gemini"):
+        assert b"my-{model}" in reply("rate_limit", dialect, model="my-{model}")[1].data
 
 
 def test_when_anthropic_s_limit_is_over():

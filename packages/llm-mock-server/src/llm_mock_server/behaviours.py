@@ -110,8 +110,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
             summary="429, `retry-after` in whole seconds (rounded up), `retry-after-ms`, `x-ratelimit-*-requests`",
             whole=SAME,
             differs={
-                "anthropic-messages": "429, `retry-after`, `anthropic-ratelimit-requests-*`",
-                "gemini": "429 `RESOURCE_EXHAUSTED`, `retry-after` and a `RetryInfo` detail",
+                "anthropic-messages": "429, `retry-after`, `anthropic-ratelimit-requests-*`, `x-should-retry`",
+                "gemini": "429 `RESOURCE_EXHAUSTED`; when to come again in a `RetryInfo` detail, no header",
             },
         ),
         Behaviour(name="server_error", act=statuses.server_error, summary="500", whole=SAME),
@@ -121,7 +121,10 @@ BEHAVIOURS: dict[str, Behaviour] = {
             act=statuses.quota_exceeded,
             summary="429 `insufficient_quota`",
             whole=SAME,
-            differs={"anthropic-messages": "402 `billing_error`", "gemini": "429 `RESOURCE_EXHAUSTED`"},
+            differs={
+                "anthropic-messages": "400, told by the words `credit balance is too low`",
+                "gemini": "429 `RESOURCE_EXHAUSTED`, told by a limit of a day in its details",
+            },
         ),
         Behaviour(
             name="auth_error",
@@ -187,7 +190,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
         Behaviour(
             name="overloaded",
             act=statuses.overloaded,
-            summary="503 `overloaded`",
+            summary="503 `server_is_overloaded`",
             whole=SAME,
             differs={"anthropic-messages": "529 `overloaded_error`", "gemini": "503 `UNAVAILABLE`"},
         ),
@@ -196,6 +199,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
             act=streams.mid_stream_error,
             summary="the partial text, then the event that tells a server error, and a proper end of the response",
             whole="a message has no place for it: 500, as `server_error`",
+            differs={"gemini": "the error is no event but bare JSON, line by line"},
         ),
         Behaviour(
             name="slow_headers",
