@@ -195,10 +195,11 @@ PURE: Mapping[str, Set[str]] = {
 IO_MODULES = {
     *("asyncio", "atexit", "concurrent", "ctypes", "fileinput", "glob", "http", "httpcore", "httpx", "httptools"),
     *("io", "logging", "msvcrt", "multiprocessing", "os", "platform", "psutil", "random", "secrets", "select"),
-    *("selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "time"),
+    *("selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "time"),
     *("urllib.request", "uuid", "watchfiles"),
 }
-PURE_NAMES = {"pathlib": {"PurePath", "PurePosixPath", "PureWindowsPath"}}
+# What a pure module may take of modules that are none; a lock guards what is remembered, and reaches nothing.
+PURE_NAMES = {"pathlib": {"PurePath", "PurePosixPath", "PureWindowsPath"}, "threading": {"Lock"}}
 IO_CALLS = {"open", "input", "print", "now", "today", "utcnow"}
 
 PORT_CALLS = {"serve", "bind", "connect", "start_server", "create_server", "open_connection", "create_connection"}

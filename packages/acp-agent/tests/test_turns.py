@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from llm_dialects import DIALECTS, TextBlock, fold
+from llm_dialects import DIALECTS, TextBlock, fold, say_to_chunks
+from llm_dialects.chunks import to_json
+from llm_dialects.entries import say_from_json
 from llm_replay import check_live, derive_replay_script, parse_log
 
 
@@ -13,6 +15,12 @@ def say(text="", **members):
 
 def tool(name, arguments, id="call_1"):
     return say(toolCalls=[{"name": name, "arguments": arguments, "id": id}])
+
+
+def raw(entry):
+    """The chunks of a say entry; only chunks may hold arguments that are no JSON object."""
+    said = say_to_chunks(say_from_json(entry, "said"), lambda: "unused")
+    return {"kind": "chunks", "chunks": [to_json(chunk) for chunk in said]}
 
 
 def types(events):
@@ -174,7 +182,7 @@ def test_an_unknown_tool_and_bad_arguments_are_results_with_a_code(provider, spa
             [
                 tool("teleport", {}),
                 tool("bash", '{"command": 7}'),
-                tool("bash", '{"comm'),
+                raw(tool("bash", '{"comm')),
                 tool("read_file", {"path": "x", "bogus": 1}),
                 say("oh"),
             ]
@@ -211,7 +219,7 @@ CUTS = [
 def test_an_answer_that_is_cut_off(provider, spawn, read_log, finish, stop, reason, dialect):
     arguments = "{}" if dialect == "gemini" else '{"comm'  # Gemini tells calls whole, or not at all
     cut = say("So", toolCalls=[{"name": "bash", "arguments": arguments, "id": "c1"}], finish={"kind": finish})
-    agent = spawn(provider([cut, say("Again.")]), dialect=dialect)
+    agent = spawn(provider([raw(cut), say("Again.")]), dialect=dialect)
     session = agent.new_session()
     assert agent.prompt(session) == {"stopReason": stop}
     assert agent.prompt(session) == {"stopReason": "end_turn"}
