@@ -104,6 +104,19 @@ def test_keys(headers, kind, status):
     check(request("/v1/messages", headers=headers), kind, "anthropic-messages", status, api_key="k")
 
 
+def test_a_wrong_key_is_refused_as_the_provider_refuses_it():
+    """Google has no 401 for it, and puts it into an array where one was asked for."""
+    for target in ("/v1beta/models/m:generateContent", "/v1beta/models/m:streamGenerateContent"):
+        admission = admit(request(target, headers=GOOGLE), DIALECTS, "other")
+        assert type(admission) is Rejected
+        head, body = admission.reply
+        assert head.status == 400
+        told = json.loads(body.data)
+        error = (told[0] if "stream" in target else told)["error"]
+        assert (error["status"], error["details"][0]["reason"]) == ("INVALID_ARGUMENT", "API_KEY_INVALID")
+    check(request("/v1beta/models", "GET", headers=GOOGLE), Rejected, "gemini", 400, api_key="other")
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
-from llm_dialects import Dialect, Json, ProviderError, Reply
+from llm_dialects import Dialect, Json, ProviderError, Reply, Request, Usage
 from msgspec import Struct
 
 from llm_mock_server.answer import failure_reply
+from llm_mock_server.behaviours_status import auth_error
 from llm_mock_server.http1 import Headers, RawRequest, Refused, header, split_target
 from llm_mock_server.journal import CapturedRequest, read_json
+from llm_mock_server.options import Options
 from llm_mock_server.redaction import redact_headers, redact_query, redact_url
+from llm_mock_server.situation import Situation
 
 
 class HttpRequest(Struct, frozen=True):
@@ -82,7 +85,7 @@ def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None)
         message = f"{raw.method} is not allowed on {path}, use POST"
         return rejected(dialect, "INVALID_REQUEST", message, 405, (("allow", "POST"),))
     if api_key is not None and dialect.api_key(dict(raw.headers), query) != api_key:
-        return wrong_key(dialect)
+        return wrong_key(dialect, dialect.path_params(path, query))
     return read_call(raw, dialect, prefix, dialect.path_params(path, query))
 
 
@@ -128,7 +131,9 @@ def beside_the_model(
         reply = dialect.side_reply(raw.method, path, body=body)
         if reply is not None:
             shown = dialect.api_key(dict(raw.headers), split_target(raw.target)[1])
-            return wrong_key(dialect) if api_key is not None and shown not in (None, api_key) else Side(dialect, reply)
+            return (
+                wrong_key(dialect, {}) if api_key is not None and shown not in (None, api_key) else Side(dialect, reply)
+            )
     known = ", ".join(f"...{endpoint}" for dialect in dialects.values() for endpoint in dialect.endpoints)
     return rejected(likely, "NOT_FOUND", f"no such path: {raw.method} {path}; model calls go to {known}", 404)
 
@@ -145,9 +150,18 @@ def read_call(raw: RawRequest, dialect: Dialect, prefix: str, said: dict[str, Js
     return rejected(dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what}", 400)
 
 
-def wrong_key(dialect: Dialect) -> Rejected:
-    """Return the answer to a missing or wrong key."""
-    return rejected(dialect, "AUTH", "the API key is missing or wrong", 401)
+def wrong_key(dialect: Dialect, said: dict[str, Json]) -> Rejected:
+    """Return the answer to a missing or wrong key: what the provider says of one, as the behaviour ``auth_error``."""
+    situation = Situation(
+        dialect=dialect,
+        request=Request(system=(), tools=(), messages=(), params=said),
+        options=Options(),
+        token="key",
+        created=0,
+        count=lambda _: Usage(input_tokens=0, output_tokens=0),
+        new_id=str,
+    )
+    return Rejected(dialect, tuple(auth_error(situation)))
 
 
 def rejected(dialect: Dialect, code: str, message: str, status: int, headers: Headers = ()) -> Rejected:

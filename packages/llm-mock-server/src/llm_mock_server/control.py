@@ -10,13 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from llm_dialects import Action, Body, EntryError, Head, Json, Reply
+from llm_dialects import Action, Body, EntryError, Hang, Head, Json, Reply
 from llm_dialects.wire import decode_json, encode_json
 from llm_dialects.words import nearest
 from msgspec import Struct
 
 from llm_mock_server.answer import whole
 from llm_mock_server.exchange import Exchange
+from llm_mock_server.gate import trespass
 from llm_mock_server.http1 import Headers, RawRequest, Refused, split_target
 from llm_mock_server.journal import CapturedRequest, Journal
 from llm_mock_server.listener import Listener
@@ -114,7 +115,10 @@ class ControlServer(Listener):
 
     async def _answer(self, event: RawRequest | Refused) -> Reply:
         if isinstance(event, Refused):
-            raise ControlError(event.status, "BAD_REQUEST", event.message, "send less, as HTTP/1.1")
+            raise ControlError(event.status, "BAD_REQUEST", event.message, "send HTTP/1.1, within the bounds it names")
+        why = trespass(event.headers)
+        if why is not None:
+            raise ControlError(403, "FORBIDDEN", why, f"ask {self._server.control_url}, from a program")
         path, query = split_target(event.target)
         route = find_route(event.method, path)
         return await route.handler(Ask(self._server, read_query(query, route.parameters), event.body))
@@ -186,6 +190,10 @@ async def put_script(ask: Ask) -> Reply:
         script = script_from_json(value, "script")
     except (EntryError, RecursionError) as error:
         raise unmeant("BAD_SCRIPT", error, "correct the script; nothing has been changed") from None
+    written = [entry.where for entry in script.entries if isinstance(entry.act, Hang) and entry.act.ready_file]
+    if written:
+        mend = "leave it out, and learn of the silence by GET /wait or GET /requests"
+        raise ControlError(400, "BAD_SCRIPT", f"{written[0]}.readyFile: a script sent here writes no files", mend)
     if script.refuse_first and ask.server.listening.is_set():
         raise ControlError(
             409,
@@ -277,9 +285,11 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/"): Route(get_index, (), "this list, and where the server is"),
     ("GET", "/script"): Route(get_script, ("from", "limit"), "how far the script has been played, by cursor"),
     ("PUT", "/script"): Route(put_script, (), "play this script from its beginning"),
-    ("PUT", "/values"): Route(put_values, (), "what fills {{name}} in the script: an object of strings"),
+    ("PUT", "/values"): Route(put_values, (), "what fills {{name}}: an object of all of them"),
     ("GET", "/requests"): Route(get_requests, ("from", "limit"), "the journal, from a number on"),
     ("GET", "/wait"): Route(get_wait, ("requests", "timeoutMs"), "wait until so many model calls have ended"),
-    ("POST", "/reset"): Route(post_reset, (), "drop what is in flight; empty the journal; begin the script anew"),
+    ("POST", "/reset"): Route(
+        post_reset, (), "drop what is in flight; empty the journal; begin script and values anew"
+    ),
     ("POST", "/listen"): Route(post_listen, (), "end the phase in which connections are refused"),
 }
