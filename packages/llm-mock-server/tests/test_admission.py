@@ -128,3 +128,38 @@ def test_what_the_path_says_is_said_in_the_json_and_wins(target, said):
     admission = admit(request(target, body=b'{"x": 1, "model": "other"}'), DIALECTS, None)
     assert admission.json == said
     assert next(iter(admission.json)) == "model"
+
+
+BODIES = [
+    (b"", "it is empty"),
+    (b"[1]", "it is an array"),
+    (b"null", "it is null"),
+    (b'"x"', "it is a string"),
+    (b'{"a":', "it is not JSON: "),
+    (b'{"a": NaN}', "it is not JSON: "),
+    (b'{"a": "\xff"}', "it is not UTF-8: byte 7 is 0xff"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), BODIES)
+def test_a_body_that_is_no_object_is_told_what_it_is(body, words):
+    admission = admit(request("/v1/messages", body=body), DIALECTS, None)
+    assert type(admission) is Rejected
+    assert words in json.loads(admission.reply[1].data)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "name"),
+    [
+        ("/v1/models", (), "id"),
+        ("/v1/models", (("anthropic-version", "2023-06-01"),), "id"),
+        ("/v1beta/models", GOOGLE, "name"),
+    ],
+)
+def test_model_lists_hold_the_listed_model(path, headers, name):
+    def listed(model):
+        _, body = admit(request(path, "GET", headers=headers), DIALECTS, None, model).reply
+        told = json.loads(body.data)
+        return [each[name].removeprefix("models/") for each in told.get("data", told.get("models"))]
+
+    assert (listed("a-model"), listed("")) == (["a-model"], [])

@@ -353,7 +353,7 @@ def test_an_address_in_use_is_an_error():
 
 
 def test_waiting_has_an_end():
-    with serve_in_thread(one_two) as server, pytest.raises(TimeoutError, match="journal"):
+    with serve_in_thread(one_two) as server, pytest.raises(TimeoutError, match="the last of 0 requests"):
         server.wait(lambda: False, timeout=0)
 
 

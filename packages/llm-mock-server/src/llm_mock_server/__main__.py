@@ -66,6 +66,7 @@ async def run(options: argparse.Namespace, script: Script, events: EventWriter) 
         listen=False,
         allow_remote=options.allow_remote,
         control_port=options.control_port,
+        listed_model=options.model,
     ) as server:
         server.journal.observers.append(partial(report, events, server.journal, provider))
         place = place_of(options, script, server)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
-from llm_dialects import Dialect, Json, ProviderError, Reply, Request, Usage
+from llm_dialects import Answer, Dialect, Json, ProviderError, Reply, Request, Usage
+from llm_dialects.wire import decode_json
 from msgspec import Struct
 
 from llm_mock_server.answer import failure_reply
@@ -74,12 +75,12 @@ class Rejected(Struct, frozen=True):
 Admission = Call | Side | Rejected
 
 
-def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None) -> Admission:
-    """Say what ``raw`` is. ``api_key``, where given, is the only key that is let in."""
+def admit(raw: RawRequest, dialects: Mapping[str, Dialect], api_key: str | None, listed_model: str = "") -> Admission:
+    """Say what ``raw`` is. Where ``api_key`` is given no other key is let in; model lists hold ``listed_model``."""
     path, query = split_target(raw.target)
     endpoint = find_endpoint(path, dialects)
     if endpoint is None:
-        return beside_the_model(raw, path, dialects, api_key)
+        return beside_the_model(raw, path, dialects, api_key, listed_model)
     dialect, prefix = endpoint
     if raw.method != "POST":
         message = f"{raw.method} is not allowed on {path}, use POST"
@@ -122,18 +123,17 @@ def find_endpoint(path: str, dialects: Mapping[str, Dialect]) -> tuple[Dialect, 
 
 
 def beside_the_model(
-    raw: RawRequest, path: str, dialects: Mapping[str, Dialect], api_key: str | None
+    raw: RawRequest, path: str, dialects: Mapping[str, Dialect], api_key: str | None, listed_model: str
 ) -> Side | Rejected:
     """Answer a request that calls no model. It needs no key, but must not show a wrong one."""
     likely = likely_dialect(raw, dialects)
-    body = read_json(raw.body)
+    body, answer = read_json(raw.body), Answer(id="", model=listed_model)
     for dialect in (likely, *(other for other in dialects.values() if other is not likely)):
-        reply = dialect.side_reply(raw.method, path, body=body)
+        reply = dialect.side_reply(raw.method, path, body=body, answer=answer)
         if reply is not None:
             shown = dialect.api_key(dict(raw.headers), split_target(raw.target)[1])
-            return (
-                wrong_key(dialect, {}) if api_key is not None and shown not in (None, api_key) else Side(dialect, reply)
-            )
+            wrong = api_key is not None and shown not in (None, api_key)
+            return wrong_key(dialect, {}) if wrong else Side(dialect, reply)
     known = ", ".join(f"...{endpoint}" for dialect in dialects.values() for endpoint in dialect.endpoints)
     return rejected(likely, "NOT_FOUND", f"no such path: {raw.method} {path}; model calls go to {known}", 404)
 
@@ -146,8 +146,26 @@ def read_call(raw: RawRequest, dialect: Dialect, prefix: str, said: dict[str, Js
     value = read_json(raw.body)
     if isinstance(value, dict):
         return Call(dialect, prefix, said | value | said if said else value)
-    what = "not a JSON object" if raw.body else "empty"
-    return rejected(dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what}", 400)
+    return rejected(
+        dialect, "INVALID_REQUEST", f"the body must be a JSON object, it is {what_it_is(raw.body, value)}", 400
+    )
+
+
+def what_it_is(body: bytes, value: Json) -> str:
+    """Return the words for a body that holds no JSON object; ``value`` is what was read of it, None for nothing."""
+    if not body:
+        return "empty"
+    if value is not None or body.strip() == b"null":
+        return KINDS[type(value)]
+    try:
+        decode_json(body.decode())
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: byte {error.start} is 0x{body[error.start]:02x}"
+    except ValueError as error:
+        return f"not JSON: {error}"
+    except RecursionError:
+        pass
+    return "nested too deeply"
 
 
 def wrong_key(dialect: Dialect, said: dict[str, Json]) -> Rejected:
@@ -168,6 +186,8 @@ def rejected(dialect: Dialect, code: str, message: str, status: int, headers: He
     """Return a rejection in the dialect's words."""
     return Rejected(dialect, failure_reply(dialect, ProviderError(code, message, status), headers))
 
+
+KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 # A header only one provider's clients send -> its dialect.
 HEADER_TELLS = {

@@ -19,7 +19,7 @@ from llm_mock_server.dice import weights_from_json
 from llm_mock_server.journal import KEEP, KEEP_BYTES
 from llm_mock_server.options import FIELDS, MAX_DELAY_MS, Options, options_from_json
 from llm_mock_server.script import MAX_SEED, Script, read_json, script_from_json
-from llm_mock_server.server import MAX_BODY
+from llm_mock_server.server import LISTED_MODEL, MAX_BODY
 
 LISTEN_DELAY_MS = 750
 """How long connections are refused, unless told otherwise."""
@@ -174,6 +174,9 @@ def add_place_flags(group: Group) -> None:
     group.add_argument("--port", type=port, default=0, metavar="N", help="default: the system chooses")
     group.add_argument("--control-port", type=port, metavar="N", help="open the control API there; 0: any port")
     group.add_argument("--dialect", choices=sorted(DIALECTS), default="openai-chat", help="whose base URL is baseURL")
+    group.add_argument(
+        "--model", metavar="NAME", default=LISTED_MODEL, help=f"what /models lists (default: {LISTED_MODEL})"
+    )
     group.add_argument("--api-key", metavar="KEY", help="the only key that is let in; without it every key is")
     group.add_argument(
         "--listen-delay-ms",

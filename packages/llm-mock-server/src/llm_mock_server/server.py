@@ -25,6 +25,10 @@ MAX_DEPTH = 100
 """Levels that a body's nesting may have with certainty; beyond, a responder may come to the end of its stack."""
 
 
+LISTED_MODEL = "mock-model"
+"""The model that ``/models`` lists, unless told otherwise."""
+
+
 @asynccontextmanager
 async def serve(
     responder: Responder,
@@ -41,6 +45,7 @@ async def serve(
     listen: bool = True,
     allow_remote: bool = False,
     control_port: int | None = None,
+    listed_model: str = LISTED_MODEL,
 ) -> AsyncIterator["MockServer"]:
     """Serve ``responder`` until the block is left, then free every connection at once.
 
@@ -60,6 +65,7 @@ async def serve(
         allow_remote: Whether ``host`` may be one that other machines can reach; a ``RemoteWarning`` says so.
         control_port: Port of the control API, always on this machine's loopback; 0 lets the system choose, None means
             that there is none.
+        listed_model: The model that ``/models`` lists in every dialect; "" for none.
 
     Raises:
         OSError: the address cannot be listened on.
@@ -71,6 +77,7 @@ async def serve(
     if on_request is not None:
         journal.observers.append(on_request)
     server = MockServer(responder, journal, api_key=api_key, max_body=max_body, dialects=dialects)
+    server.listed_model = listed_model
     try:
         await server.bind(host, port, allow_remote=allow_remote)
         if control_port is not None:
@@ -88,6 +95,7 @@ class MockServer(Listener):
     Attributes:
         control_url: URL of the control API, or "".
         responder: What answers model calls.
+        listed_model: The model that ``/models`` lists.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class MockServer(Listener):
     ) -> None:
         super().__init__(journal, max_body)
         self.control_url = ""
+        self.listed_model = LISTED_MODEL
         self.responder = responder
         self._api_key = api_key
         self._dialects = dialects
@@ -192,7 +201,7 @@ class MockServer(Listener):
             captured = self._capture(event.request, "rejected", refusal.dialect)
             return Exchange(event.request, captured, refusal.reply, keep_alive=False)
         try:
-            admission = admit(event, self._dialects, self._api_key)
+            admission = admit(event, self._dialects, self._api_key, self.listed_model)
         except Exception as error:  # a dialect that stumbles over a request must not take the connection with it
             return self._stumble(event, error)
         match admission:

@@ -37,6 +37,7 @@ class ThreadedServer:
         self._ready = threading.Event()
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
+        self._closed = False
 
     def start(self) -> None:
         """Start the thread and wait until the server listens."""
@@ -104,11 +105,11 @@ class ThreadedServer:
         Raises:
             OSError: the port cannot be listened on.
         """
-        self._do(self._server.start_listening())
+        self._do(self._server.start_listening)
 
     def reset(self) -> None:
         """Drop what is being answered, empty the journal and count from 0 again; a scripted responder begins anew."""
-        self._do(self._server.reset())
+        self._do(self._server.reset)
 
     def wait(self, predicate: Callable[[], bool], timeout: float = 10.0) -> None:
         """Wait until ``predicate`` holds; it is asked now and whenever a request begins or has ended.
@@ -117,11 +118,21 @@ class ThreadedServer:
             TimeoutError: it did not come to hold within ``timeout`` seconds.
         """
         with self._changed:
-            if not self._changed.wait_for(predicate, timeout):
-                raise TimeoutError(f"nothing of the kind happened within {timeout} s; the journal: {self.requests}")
+            self._changed.wait_for(lambda: predicate() or self._closed, timeout)
+            if not predicate():
+                when = "before the server was closed" if self._closed else f"within {timeout} s"
+                shown = "".join(f"\n  {captured}" for captured in self.requests[-LAST:])
+                raise TimeoutError(f"nothing of the kind happened {when}; the last of {self.seen} requests:{shown}")
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    @property
+    def seen(self) -> int:
+        """How many requests there have been."""
+        return self._server.journal.opened
+
+    def _do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._closed:
+            raise RuntimeError("the server is closed\nmend: do it inside the block of serve_in_thread")
+        asyncio.run_coroutine_threadsafe(work(), self._loop).result()
 
     def _run(self) -> None:
         try:
@@ -130,6 +141,9 @@ class ThreadedServer:
             self._failure = error
         finally:
             self._ready.set()
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -142,3 +156,7 @@ class ThreadedServer:
     def _tell(self, _: CapturedRequest) -> None:
         with self._changed:
             self._changed.notify_all()
+
+
+LAST = 5
+"""Requests that are told when a wait was in vain."""

@@ -110,7 +110,8 @@ async def in_sandbox(
             agent, loaded.script, box.cwd, loaded.scenario.limits, pace, changes, lambda: in_flight(servers)
         )
         model = make_model(box, driver)
-        server = await stack.enter_async_context(serve(model, on_change=changes.ring))
+        listed = agent.model.name if agent.model else ""
+        server = await stack.enter_async_context(serve(model, on_change=changes.ring, listed_model=listed))
         servers.append(server)
         told = tell(loaded, box, server, extra)
         faults = await drive(loaded, driver, told, leftovers)
