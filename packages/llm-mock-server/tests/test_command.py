@@ -87,6 +87,7 @@ def test_a_refusal_first_is_a_phase():
         (("--sequence", "success", "--random-weights", "success=1"), "--random-weights: nothing"),
         (("--sequence", "random", "--random-weights", "success"), "--random-weights: 'success' is not NAME=NUMBER"),
         (("--sequence", "random", "--random-weights", "stal=1"), "nearest known is 'stall'"),
+        (("--sequence", "random", "--random-weights", "stall=1,stall=2"), "'stall' is weighed twice"),
         (("--sequence", "random", "--random-weights", "stall=-1"), "--random-weights"),
         (("--sequence", "random", "--random-weights", "stall=nan"), "--random-weights"),
         (("--sequence", "random", "--random-weights", "stall=0"), "--random-weights"),
@@ -149,3 +150,9 @@ def test_the_documentation_of_attributes_is_read():
 
     assert attributes_of(Documented) == {"one": "The first thing, which goes on", "two": "The second"}
     assert attributes_of(argparse.Namespace) == {}
+
+
+def test_an_empty_key_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        script("--sequence", "success", "--api-key=")
+    assert "--api-key: must not be empty" in capsys.readouterr().err

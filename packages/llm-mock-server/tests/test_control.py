@@ -243,6 +243,7 @@ def test_a_server_without_a_script_says_so():
         ("DELETE", "/", None, 405, "WRONG_METHOD"),
         ("PUT", "/script", b"", 400, "BAD_JSON"),
         ("PUT", "/script", b"{", 400, "BAD_JSON"),
+        ("PUT", "/script", b'{"entries": [], "entries": ["success"]}', 400, "BAD_JSON"),
         ("PUT", "/script", b"\xff\xfe", 400, "BAD_JSON"),
         ("PUT", "/script", b"[" * 100_000, 400, "BAD_JSON"),
         ("PUT", "/script", b'{"entries":[' + b'{"a":' * 400 + b"1" + b"}" * 400 + b"]}", 400, "BAD_SCRIPT"),

@@ -127,15 +127,24 @@ def names_of(sequence: str) -> list[Json]:
     return [name.strip() for name in sequence.split(",")]
 
 
+def non_empty(text: str) -> str:
+    """Return a flag's value; an empty one would be a key that nobody can show."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty; leave the flag out to let every key in")
+    return text
+
+
 def weights_of(text: str) -> Json:
     """Read ``NAME=NUMBER,...``."""
     weights: dict[str, Json] = {}
     for pair in text.split(","):
         name, _, number = pair.strip().partition("=")
+        if name in weights:
+            raise EntryError(f"--random-weights: {name!r} is weighed twice\nmend: keep one of the two")
         try:
             weights[name] = float(number)
         except ValueError:
-            raise EntryError(f"--random-weights: {pair!r} is not NAME=NUMBER") from None
+            raise EntryError(f"--random-weights: {pair!r} is not NAME=NUMBER\nmend: write success=3,stall=1") from None
     weights_from_json(weights, "--random-weights")
     return weights
 
@@ -177,7 +186,9 @@ def add_place_flags(group: Group) -> None:
     group.add_argument(
         "--model", metavar="NAME", default=LISTED_MODEL, help=f"what /models lists (default: {LISTED_MODEL})"
     )
-    group.add_argument("--api-key", metavar="KEY", help="the only key that is let in; without it every key is")
+    group.add_argument(
+        "--api-key", type=non_empty, metavar="KEY", help="the only key that is let in; without it every key is"
+    )
     group.add_argument(
         "--listen-delay-ms",
         type=between(0, MAX_DELAY_MS),

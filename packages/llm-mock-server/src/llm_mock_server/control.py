@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from llm_dialects import Action, Body, EntryError, Hang, Head, Json, Reply
-from llm_dialects.wire import decode_json, encode_json
+from llm_dialects.wire import encode_json
 from llm_dialects.words import nearest
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ from llm_mock_server.http1 import Headers, RawRequest, Refused, split_target
 from llm_mock_server.journal import CapturedRequest, Journal
 from llm_mock_server.listener import Listener
 from llm_mock_server.provider import ScriptedProvider
-from llm_mock_server.script import script_from_json, values_from_json
+from llm_mock_server.script import read_json, script_from_json, values_from_json
 
 if TYPE_CHECKING:
     from llm_mock_server.server import MockServer
@@ -65,10 +65,11 @@ class Ask(Struct, frozen=True):
     def json(self) -> Json:
         """Return the value of the body."""
         try:
-            return decode_json(self.body)
-        except (ValueError, RecursionError) as error:
-            what = f"not JSON: {error}" if self.body else "empty"
-            raise ControlError(400, "BAD_JSON", f"the body is {what}", "send JSON as the body") from None
+            return read_json(self.body, "the body")
+        except EntryError as error:
+            if not self.body:
+                raise ControlError(400, "BAD_JSON", "the body is empty", "send JSON as the body") from None
+            raise unmeant("BAD_JSON", error, "send JSON as the body") from None
 
     @property
     def provider(self) -> ScriptedProvider:
