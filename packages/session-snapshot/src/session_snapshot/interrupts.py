@@ -17,6 +17,9 @@ from types import FrameType
 PATIENCE_SECONDS = 10.0
 """How long after a signal others are not heard: time enough to end what runs. After that the first was of no use."""
 
+INTERRUPTED = 130
+"""The exit code of an interrupted command, as shells have it."""
+
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
