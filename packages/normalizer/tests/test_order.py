@@ -1,7 +1,7 @@
 """The canonical order: what is joined, folded, moved, kept and dropped, and what stays where it was."""
 
 import pytest
-from normalizer import ORDERINGS, Json, Ordering, OrderRule, canonical_order, frame_kind
+from normalizer import ORDERINGS, Json, Ordering, OrderRule, canonical_order, frame_kind, traced_order
 
 
 def update(kind: str, **members: Json) -> Json:
@@ -119,3 +119,19 @@ def test_a_frame_floats_to_the_end_of_its_own_step() -> None:
 )
 def test_kind(frame: Json, kind: str) -> None:
     assert frame_kind(frame) == kind
+
+
+@pytest.mark.parametrize(
+    ("rules", "frames", "sources"),
+    [
+        ([], [said("a"), said("b"), DONE, said("c")], [(0, 1), (2,), (3,)]),
+        ([], [call("pending"), call("pending"), call("in_progress")], [(0, 1), (2,)]),
+        ([OrderRule("available_commands_update", "float")], [said("a"), COMMANDS, said("b")], [(0, 2), (1,)]),
+        ([OrderRule("usage_update", "drop")], [USED[0], said("a"), USED[1], said("b")], [(1, 3)]),
+        ([OrderRule("usage_update", "last")], [USED[0], USED[1], DONE], [(1,), (2,)]),
+    ],
+)
+def test_every_frame_knows_where_it_came_from(rules: list[OrderRule], frames: list[Json], sources: list[Json]) -> None:
+    traced = traced_order(frames, Ordering(tuple(rules)), steps=[len(frames)])
+    assert [one.sources for one in traced] == sources
+    assert [one.frame for one in traced] == canonical_order(frames, Ordering(tuple(rules)), steps=[len(frames)])

@@ -23,6 +23,13 @@ class OrderRule(Struct, frozen=True):
     reason: str = ""
 
 
+class Ordered(Struct, frozen=True):
+    """A frame in canonical order, and the places (from 0) of the raw frames it was made of, in their order."""
+
+    frame: Frame
+    sources: tuple[int, ...]
+
+
 class Ordering(Struct, frozen=True):
     """A suite's order: its rules; with ``expand`` raw frames are compared, nothing joined, folded or moved."""
 
@@ -34,11 +41,19 @@ def canonical_order(
     frames: Sequence[Frame], ordering: Ordering | None = None, *, steps: Sequence[int] | None = None
 ) -> list[Frame]:
     """The agent's frames in canonical order. ``steps``: how many belong to each step; else a response ends one."""
+    return [ordered.frame for ordered in traced_order(frames, ordering, steps=steps)]
+
+
+def traced_order(
+    frames: Sequence[Frame], ordering: Ordering | None = None, *, steps: Sequence[int] | None = None
+) -> list[Ordered]:
+    """`canonical_order`, each frame with where it came from; a dropped frame is nowhere."""
     ordering = ordering or Ordering()
+    raw = [Ordered(frame, (at,)) for at, frame in enumerate(frames)]
     if ordering.expand:
-        return list(frames)
+        return raw
     status: dict[str, str] = {}
-    return [frame for step in _steps(frames, steps) for frame in _fold(_join(_moved(step, ordering.rules)), status)]
+    return [one for step in _steps(raw, steps) for one in _fold(_join(_moved(step, ordering.rules)), status)]
 
 
 def frame_kind(frame: Frame) -> str:
@@ -63,13 +78,13 @@ def with_text(frame: Frame, text: str) -> Frame:
     return _with_update(frame, update | {"content": update["content"] | {"text": text}})
 
 
-def _moved(step: list[Frame], rules: Iterable[OrderRule]) -> list[Frame]:
+def _moved(step: list[Ordered], rules: Iterable[OrderRule]) -> list[Ordered]:
     for rule in rules:
         step = ORDERINGS[rule.order](step, rule.kind)
     return step
 
 
-def _steps(frames: Sequence[Frame], counts: Sequence[int] | None) -> Iterator[list[Frame]]:
+def _steps(frames: Sequence[Ordered], counts: Sequence[int] | None) -> Iterator[list[Ordered]]:
     counts = _by_response(frames) if counts is None else counts
     if sum(counts) != len(frames):
         raise ValueError(f"steps of {sum(counts)} frames, but {len(frames)} frames")
@@ -79,50 +94,55 @@ def _steps(frames: Sequence[Frame], counts: Sequence[int] | None) -> Iterator[li
         at += count
 
 
-def _by_response(frames: Sequence[Frame]) -> list[int]:
-    ends = [at + 1 for at, frame in enumerate(frames) if "method" not in frame]
+def _by_response(frames: Sequence[Ordered]) -> list[int]:
+    ends = [at + 1 for at, one in enumerate(frames) if "method" not in one.frame]
     ends = ends if ends and ends[-1] == len(frames) else [*ends, len(frames)]
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _float(step: list[Frame], kind: str) -> list[Frame]:
-    return [frame for frame in step if frame_kind(frame) != kind] + [
-        frame for frame in step if frame_kind(frame) == kind
-    ]
+def _float(step: list[Ordered], kind: str) -> list[Ordered]:
+    return [one for one in step if not _is(one, kind)] + [one for one in step if _is(one, kind)]
 
 
-def _last(step: list[Frame], kind: str) -> list[Frame]:
+def _last(step: list[Ordered], kind: str) -> list[Ordered]:
     follows = [*step[1:], None]
-    return [
-        a for a, b in zip(step, follows, strict=True) if frame_kind(a) != kind or b is None or frame_kind(b) != kind
-    ]
+    return [a for a, b in zip(step, follows, strict=True) if not _is(a, kind) or b is None or not _is(b, kind)]
 
 
-def _drop(step: list[Frame], kind: str) -> list[Frame]:
-    return [frame for frame in step if frame_kind(frame) != kind]
+def _drop(step: list[Ordered], kind: str) -> list[Ordered]:
+    return [one for one in step if not _is(one, kind)]
 
 
-def _join(step: list[Frame]) -> list[Frame]:
-    out: list[Frame] = []
-    for frame in step:
-        before = chunk_text(out[-1]) if out else None
-        text = chunk_text(frame)
-        if before is not None and text is not None and with_text(out[-1], "") == with_text(frame, ""):
-            out[-1] = with_text(out[-1], before + text)
+def _is(one: Ordered, kind: str) -> bool:
+    return frame_kind(one.frame) == kind
+
+
+def _join(step: list[Ordered]) -> list[Ordered]:
+    out: list[Ordered] = []
+    for one in step:
+        before = chunk_text(out[-1].frame) if out else None
+        text = chunk_text(one.frame)
+        if before is not None and text is not None and with_text(out[-1].frame, "") == with_text(one.frame, ""):
+            out[-1] = Ordered(with_text(out[-1].frame, before + text), out[-1].sources + one.sources)
         else:
-            out.append(frame)
+            out.append(one)
     return out
 
 
-def _fold(step: list[Frame], status: dict[str, str]) -> list[Frame]:
-    out: list[Frame] = []
-    for frame in step:
-        call, now = _tool_call(frame, status)
+def _fold(step: list[Ordered], status: dict[str, str]) -> list[Ordered]:
+    out: list[Ordered] = []
+    for one in step:
+        call, now = _tool_call(one.frame, status)
         pending = call is not None and now == "pending"
-        if pending and out and _tool_call(out[-1], status)[0] == call and _same_envelope(out[-1], frame):
-            out[-1] = _merged(out[-1], frame)
+        if (
+            pending
+            and out
+            and _tool_call(out[-1].frame, status)[0] == call
+            and _same_envelope(out[-1].frame, one.frame)
+        ):
+            out[-1] = Ordered(_merged(out[-1].frame, one.frame), out[-1].sources + one.sources)
         else:
-            out.append(frame)
+            out.append(one)
         if call is not None:
             status[call] = now
     return out
@@ -160,4 +180,4 @@ def _update(frame: Frame) -> dict[str, Json]:
 _CHUNK_KINDS = {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk"}
 _TOOL_CALL_KINDS = {"tool_call", "tool_call_update"}
 
-ORDERINGS: dict[str, Callable[[list[Frame], str], list[Frame]]] = {"float": _float, "last": _last, "drop": _drop}
+ORDERINGS: dict[str, Callable[[list[Ordered], str], list[Ordered]]] = {"float": _float, "last": _last, "drop": _drop}

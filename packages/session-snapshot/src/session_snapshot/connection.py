@@ -13,6 +13,7 @@ from session_snapshot.errors import AgentError
 from session_snapshot.frames import Frame, LineSplitter, is_request, is_response, parse_frame
 from session_snapshot.process import AgentProcess
 from session_snapshot.protocols.message import Call
+from session_snapshot.trace import Sent, Trace, Wrote
 from session_snapshot.waiting import Changes
 
 GONE_SECONDS = 1.0
@@ -27,6 +28,7 @@ class Connection:
         self.client = client
         self.changes = changes
         self.frames: list[Frame] = []
+        self.trace = Trace()
         self.step = 0
         self.process: AgentProcess | None = None
         self.fault: Exception | None = None
@@ -70,6 +72,7 @@ class Connection:
         """Keep a frame, match a response, answer a request."""
         if self.fault is not None:
             return
+        self.trace.add(Wrote(len(self.frames)))
         self.frames.append(frame)
         value = frame.value
         if is_request(value):
@@ -94,10 +97,12 @@ class Connection:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send one frame."""
+        self.trace.add(Sent(self.step, dict(message)))
         self.running().write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode())
 
     def send_raw(self, text: str) -> None:
         """Send a line as it is; a request in it may be answered under its own id."""
+        self.trace.add(Sent(self.step, text))
         self._foreign_ids += raw_ids(text)
         self.running().write(text.encode("utf-8", "surrogateescape"))
 

@@ -5,11 +5,11 @@ error cannot hide it.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-from llm_dialects.actions import Action
+from llm_dialects.actions import Action, Body
 from llm_dialects.chunks import UsageChunk, to_json
 from llm_dialects.dialect import Answer, Dialect, answer_to
 from llm_dialects.dialects import DIALECTS
@@ -26,6 +26,7 @@ from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
 from session_snapshot.files import inside
 from session_snapshot.tokens import LiveTokens
+from session_snapshot.trace import Asked, Ended, Trace
 
 CREATED = 1_767_225_600
 """When every replayed answer says it was made (2026-01-01 UTC): a replay says the same bytes every time."""
@@ -44,13 +45,18 @@ class ReplayModel:
         cwd: Path,
         session_header: str = "",
         dialects: Mapping[str, Dialect] = DIALECTS,
+        trace: Trace | None = None,
     ) -> None:
-        """``session_header`` is the header in which this agent names its conversation, where ``agent.toml`` says so."""
+        """``session_header`` is the header in which this agent names its conversation, where ``agent.toml`` says so.
+
+        What happens is taken down in ``trace``.
+        """
         self.player = player
         self.tokens = tokens
         self.cwd = cwd
         self.session_header = session_header
         self.dialects = dialects
+        self.trace = trace or Trace()
         self.calls: list[LiveCall] = []
         self.unrecorded: list[tuple[int, Unrecorded | Repeated]] = []
 
@@ -68,7 +74,7 @@ class ReplayModel:
             case Unrecorded():
                 self.unrecorded.append((http.number, outcome))
                 self.calls.append(LiveCall(http.number, request, http.body, None, None))
-                return iter(failure_reply(dialect, refusal(http.number)))
+                return self.told(failure_reply(dialect, refusal(http.number)))
 
     def serve(
         self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, consume: bool = True
@@ -77,7 +83,23 @@ class ReplayModel:
         entry = self.fill(call, request)
         self.calls.append(LiveCall(http.number, request, http.body, call.index if consume else None, entry))
         answer = self.answer(dialect, http, request, call, entry)
-        return entry_reply(dialect, request, entry, answer, lambda: self.ready(entry))
+        return self.told(entry_reply(dialect, request, entry, answer, lambda: self.ready(entry)))
+
+    def told(self, actions: Iterable[Action]) -> Iterator[Action]:
+        """Take down that the newest call came in; then what it is told, as it is told."""
+        call = len(self.calls) - 1
+        self.trace.add(Asked(call))
+        return self.telling(call, actions)
+
+    def telling(self, call: int, actions: Iterable[Action]) -> Iterator[Action]:
+        """The actions of an answer; each piece is taken down just before it is sent."""
+        try:
+            for action in actions:
+                if isinstance(action, Body):
+                    self.trace.told(call, action.data)
+                yield action
+        finally:
+            self.trace.add(Ended(call))
 
     def fill(self, call: RecordedCall, request: Request) -> Entry:
         """Put live values for the tokens of a recorded entry, and what it takes from the request.

@@ -76,9 +76,8 @@ async def on_the_wire(
         ids = RunIds(context_of(loaded.agent, box, install_root(loaded), (), None), driver.frames)
         player = Player(committed.recording, canon_of(ids.canon))
         header = loaded.agent.model.session_header if loaded.agent.model else ""
-        models.append(
-            ReplayModel(player, LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen), box.cwd, header)
-        )
+        tokens = LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen)
+        models.append(ReplayModel(player, tokens, box.cwd, header, trace=driver.connection.trace))
         return models[0]
 
     capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance), make_extra)

@@ -1,7 +1,7 @@
 """One run of an agent through a script, whatever answers its model calls: the list of verbs, and what they brought
 in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ from session_snapshot.steps import SCRIPT, step_line
 from session_snapshot.strict import line_of
 from session_snapshot.suites import Loaded, read
 from session_snapshot.told import Extra, Told, tell
+from session_snapshot.trace import Moment
 from session_snapshot.waiting import Changes, run_deadline
 
 NOT_FOUND = 404
@@ -45,7 +46,8 @@ class ModelSide(Protocol):
 class Capture(Struct, frozen=True):
     """All that came out of one run, raw. ``before`` and ``after`` are the tree under cwd.
 
-    ``account`` is what an agent that replays in its own process wrote of it (:mod:`session_snapshot.adapter`).
+    ``account`` is what an agent that replays in its own process wrote of it (:mod:`session_snapshot.adapter`);
+    ``moments`` say in which order frames and model calls came.
     """
 
     box: Sandbox
@@ -65,6 +67,7 @@ class Capture(Struct, frozen=True):
     notes: list[str]
     environment: dict[str, str]
     account: bytes | None = None
+    moments: Sequence[Moment] = ()
 
     @property
     def agent_info(self) -> dict[str, Any]:
@@ -135,6 +138,7 @@ async def in_sandbox(
         notes=driver.notes,
         environment=told.environment,
         account=extra.account.read_bytes() if extra.account is not None and extra.account.is_file() else None,
+        moments=driver.connection.trace.moments,
     )
 
 
