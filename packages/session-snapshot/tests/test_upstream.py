@@ -1,5 +1,7 @@
 """``upstream.json``: what is wrong in it is named with its line and the nearest right word."""
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,8 @@ from llm_mock_server import HttpRequest
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.record import record_all, refuse_no_key
-from session_snapshot.suites import place_of
-from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, scripted
+from session_snapshot.suites import load, place_of
+from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, given_url, scripted, upstream_of
 
 SESSION = Path(__file__).parents[3] / "snapshots" / "session"
 WHERE = "snapshots/x/y/upstream.json"
@@ -103,3 +105,53 @@ def test_a_missing_script_is_to_be_written(tmp_path: Path) -> None:
 
     with pytest.raises(FixtureError, match=r"upstream\.json: .* is missing\nmend: write it"):
         record_all([place], suite.parent, {"OPENAI_API_KEY": "sk-0123456789"}, True, print)
+
+
+# ── the URL of a provider ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("", "there is none"),
+        ("api.openai.com/v1", "this is no http:// or https:// URL"),
+        ("ftp://api.openai.com", "this is no http:// or https:// URL"),
+        ("https:///v1", "this is no http:// or https:// URL"),
+        ("http://127.0.0.1:0/v1", "this is no http:// or https:// URL"),
+        ("http://127.0.0.1:99999/v1", "this is no URL"),
+        ("http://[::1/v1", "this is no URL"),
+        ("https://user:pass@gateway/v1", "it holds a user or a password"),
+        ("https://sk-secret@gateway/v1", "it holds a user or a password"),
+    ],
+)
+def test_a_url_that_no_call_could_be_forwarded_to_is_refused(url: str, said: str) -> None:
+    with pytest.raises(Refused, match=rf"--upstream .*: {said}.*\nmend: --upstream https://") as caught:
+        given_url(url)
+    assert "pass" not in str(caught.value).partition(": ")[0] and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:11434/v1", "https://gw.example/openai?api-version=1", "http://[::1]"]
+)
+def test_a_url_of_any_server_is_taken(url: str) -> None:
+    assert given_url(url) == url
+
+
+def test_a_live_recording_needs_a_url(tmp_path: Path) -> None:
+    suite = tmp_path / "snapshots" / "session"
+    for name in ("agent.toml", "text-turn/scenario.toml", "text-turn/input.json"):
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
+        (suite / name).write_bytes((SESSION / name).read_bytes())
+    scenario = suite / "text-turn" / "scenario.toml"
+    scenario.write_text(scenario.read_text(encoding="utf-8").replace('"scripted"', '"live"'), encoding="utf-8")
+    toml = (suite / "agent.toml").read_text(encoding="utf-8")
+    (suite / "agent.toml").write_text(re.sub(r"upstream_url = .*\n", "", toml), encoding="utf-8")
+    loaded = load(place_of(scenario))
+
+    async def url_of(given: str | None) -> str:
+        async with upstream_of(loaded, "sk-0123456789", given) as upstream:
+            return upstream.url
+
+    with pytest.raises(FixtureError, match=r"agent\.toml:\d+: \[record\] upstream_url: there is none"):
+        asyncio.run(url_of(None))
+    assert asyncio.run(url_of("http://127.0.0.1:9/v1")) == "http://127.0.0.1:9/v1"
