@@ -27,6 +27,7 @@ PROVENANCES = st.builds(
     Provenance,
     made_by=st.sampled_from(["record", "refresh", "hand"]),
     upstream=st.sampled_from(["model", "script", "none"]),
+    source=st.text(st.characters(codec="utf-8"), min_size=1),
     made_on=TEXT, harness=TEXT, model=TEXT, dialect=TEXT, platform=TEXT, lock=TEXT, digest=TEXT,
     agent=st.builds(AgentId, name=TEXT, version=TEXT),
     frames=st.builds(Frames, st.lists(st.dictionaries(TEXT, st.integers(0, 9), max_size=3), max_size=3)),
@@ -47,9 +48,10 @@ def test_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_bytes(b"lock")
     made = make_provenance(
         "record", "script", {"name": "a", "version": "1"}, "m", "openai-chat", tmp_path / "uv.lock", files,
-        [{"b": 1, "a": 2}, {}],
+        [{"b": 1, "a": 2}, {}], "upstream.json",
     )  # fmt: skip
     assert (made.lock, made.digest) == (hashlib.sha256(b"lock").hexdigest(), machine_digest(files))
+    assert (made.upstream, made.source) == ("script", "upstream.json")
     assert (made.agent, made.frames.steps) == (AgentId("a", "1"), [{"a": 2, "b": 1}, {}])
     assert list(made.frames.steps[0]) == ["a", "b"]
     (tmp_path / "provenance.toml").write_text(format_provenance(made), encoding="utf-8")
@@ -84,3 +86,4 @@ def test_where_there_is_none(tmp_path: Path) -> None:
     assert pace_of(Provenance("hand", "none")) == Pace(None)
     no_lock = make_provenance("hand", "none", {}, "", "", tmp_path / "uv.lock", {}, [])
     assert (no_lock.lock, no_lock.agent) == ("", AgentId())
+    assert "source" not in format_provenance(no_lock)

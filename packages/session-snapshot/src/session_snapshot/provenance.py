@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from session_snapshot.pacing import Pace
 from session_snapshot.strict import parse_toml
-from session_snapshot.suites import read
+from session_snapshot.suites import Loaded, read
 
 HEADING = "# Written by a machine: nox -s snapshot_record, or nox -s snapshot_refresh -- --accept.\n"
 
@@ -34,10 +34,15 @@ class Frames(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Provenance(Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``provenance.toml``. Digests are sha256 in hex."""
+    """One ``provenance.toml``. Digests are sha256 in hex.
+
+    ``upstream``: who answered, a model or a script. ``source``: where it was asked, as
+    :func:`session_snapshot.urls.source_of` words it, or the name of the script.
+    """
 
     made_by: Literal["record", "refresh", "hand"]
     upstream: Literal["model", "script", "none"]
+    source: str = ""
     made_on: str = ""
     harness: str = ""
     model: str = ""
@@ -73,11 +78,13 @@ def make_provenance(
     lock: Path | None,
     files: Mapping[str, bytes],
     counts: Sequence[Mapping[str, int]],
+    source: str = "",
 ) -> Provenance:
     """Describe the fixtures ``files`` (name -> bytes) made just now by this process."""
     return Provenance(
         made_by=made_by,
         upstream=upstream,
+        source=source,
         made_on=datetime.datetime.now(datetime.UTC).date().isoformat(),
         harness=version("session-snapshot"),
         model=model,
@@ -90,11 +97,19 @@ def make_provenance(
     )
 
 
+def lock_of(loaded: Loaded) -> Path | None:
+    """The lock the agent was installed from: its own, else the workspace's."""
+    suite = loaded.place.suite_folder
+    locks = (suite / "uv.lock", suite.resolve().parent.parent / "uv.lock")
+    return next((lock for lock in locks if lock.is_file()), None)
+
+
 def format_provenance(provenance: Provenance) -> str:
-    """The file's text."""
+    """The file's text; a source that nobody told is left out."""
     values = {
         "made_by": provenance.made_by,
         "upstream": provenance.upstream,
+        **({"source": provenance.source} if provenance.source else {}),
         "made_on": provenance.made_on,
         "harness": provenance.harness,
         "model": provenance.model,
