@@ -24,7 +24,7 @@ from llm_replay import (
 )
 from llm_replay.files import REQUESTS
 from msgspec import Struct
-from normalizer import Context, Document, canonical_lines, canonical_order, normalize
+from normalizer import Context, Document, Ordered, canonical_lines, normalize, traced_order
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.fixtures import STDOUT, Pin
@@ -82,18 +82,11 @@ def surfaces_of(
     ``unseen`` are headers that the run's log may tell of although no call on the wire had them.
     """
     raw_headers = distinct_headers(placed)
-    labels = {key_of(header): f"header {number}" for number, header in enumerate(raw_headers)}
-    rows = rows_of(placed, labels)
-    documents = [
-        Document(STDOUT, "stdout", ordered_frames(loaded, capture)),
-        *(log_document(name, log) for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)),
-        Document(REQUESTS, "requests", [row_to_json(row) for row in rows]),
-        Document("headers", "requests", [header_json(header) for header in raw_headers]),
-    ]
+    documents = documents_of(loaded, capture, placed, raw_headers)
     stdout, *logs, requests, header_document = normalize(documents, run_context(loaded, capture))
     headers = [header_from_json(value) for value in header_document.values]
     classes = [class_of(header, loaded, pins) for header in headers]
-    by_label = dict(zip(labels.values(), classes, strict=True))
+    by_label = dict(zip(labels_of(raw_headers).values(), classes, strict=True))
     files = {STDOUT: canonical_lines(stdout.values)}
     for log, document in zip(capture.logs, logs, strict=True):
         files[document.name] = fixture_text(log, document, [*headers, *unseen])
@@ -103,6 +96,24 @@ def surfaces_of(
     return Surfaces(files, headers, drifts_of(headers, classes, pins))
 
 
+def documents_of(
+    loaded: Loaded, capture: Capture, placed: Sequence[Placed], headers: Sequence[Header]
+) -> list[Document]:
+    """What is compared of a run, raw, in the order in which tokens are numbered: frames, logs, requests, headers."""
+    rows = rows_of(placed, labels_of(headers))
+    return [
+        Document(STDOUT, "stdout", [one.frame for one in ordered_frames(loaded, capture)]),
+        *(log_document(name, log) for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)),
+        Document(REQUESTS, "requests", [row_to_json(row) for row in rows]),
+        Document("headers", "requests", [header_json(header) for header in headers]),
+    ]
+
+
+def labels_of(headers: Sequence[Header]) -> dict[bytes, str]:
+    """A name for every header of a run, by which it goes until its class is known."""
+    return {key_of(header): f"header {number}" for number, header in enumerate(headers)}
+
+
 def run_context(loaded: Loaded, capture: Capture) -> Context:
     """What the normaliser is told of a run that is over."""
     version = capture.agent_info.get("version")
@@ -110,11 +121,11 @@ def run_context(loaded: Loaded, capture: Capture) -> Context:
     return context_of(loaded.agent, capture.box, install, [capture.port], version if isinstance(version, str) else None)
 
 
-def ordered_frames(loaded: Loaded, capture: Capture) -> list[Any]:
-    """The agent's frames in canonical order."""
+def ordered_frames(loaded: Loaded, capture: Capture) -> list[Ordered]:
+    """The agent's frames in canonical order, each with the places of the raw ones it was made of."""
     last = max((frame.step for frame in capture.frames), default=-1)
     steps = [sum(frame.step == step for frame in capture.frames) for step in range(last + 1)]
-    return canonical_order([frame.value for frame in capture.frames], ordering_of(loaded.agent), steps=steps)
+    return traced_order([frame.value for frame in capture.frames], ordering_of(loaded.agent), steps=steps)
 
 
 # ── session logs ────────────────────────────────────────────────────────────────────────────────────────────────────
