@@ -26,6 +26,15 @@ DELTA = {"type": "text-delta", "index": 0, "text": "PONG"}
         {"kind": "throw", "chunks": [START], "message": "no", "code": "X", "status": 418, "accepted": True},
         {"kind": "hang"},
         {"kind": "hang", "readyFile": "ready"},
+        {"kind": "hang", "chunks": [], "readyFile": "ready"},
+        {"kind": "hang", "chunks": [START, DELTA]},
+        {"kind": "hang", "wire": {"dialect": "gemini", "status": 200, "headers": {"content-type": "x/y"}, "body": ""}},
+        {"kind": "chunks", "chunks": [], "wire": {"headers": {"content-type": "application/json"}}},
+        {"kind": "throw", "chunks": [], "message": "no", "code": "X", "wire": {"headers": {"retry-after": "2"}}},
+        {"kind": "throw", "chunks": [START], "message": "no", "code": "X", "wire": {"end": "complete"}},
+        {"kind": "throw", "chunks": [], "message": "no", "code": "X", "accepted": False, "wire": {"end": "reset"}},
+        {"kind": "chunks", "chunks": [], "wire": {"dialect": "openai-chat", "body": "a\r\n\u0000"}},
+        {"kind": "chunks", "chunks": [], "wire": {"dialect": "openai-chat", "bodyBase64": "/w=="}},
     ],
 )
 def test_an_entry_read_and_written_is_the_same(value):
@@ -41,7 +50,7 @@ def test_an_entry_read_and_written_is_the_same(value):
         ({"kind": "say"}, "here.kind: 'say' is none of chunks, throw, hang"),
         ({"kind": "chunks"}, "here: the key 'chunks' is missing"),
         ({"kind": "chunks", "chunks": {}}, "here.chunks: must be an array"),
-        ({"kind": "chunks", "chunks": [], "at": 1}, "here: unknown key 'at'; known are chunks, kind"),
+        ({"kind": "chunks", "chunks": [], "at": 1}, "here: unknown key 'at'; known are chunks, kind, wire"),
         ({"kind": "chunks", "chunks": [START, 5]}, "here.chunks[1]: Expected `object`, got `int`"),
         ({"kind": "chunks", "chunks": [{"type": "nope"}]}, "here.chunks[0]: Invalid value 'nope' - at `$.type`"),
         ({"kind": "throw", "chunks": [], "message": "m"}, "here: the key 'code' is missing"),
@@ -56,6 +65,53 @@ def test_an_entry_read_and_written_is_the_same(value):
             "here.status: must be an HTTP error status, 400 to 599",
         ),
         ({"kind": "hang", "readyFile": None}, "here.readyFile: must be a string"),
+        ({"kind": "hang", "chunks": None}, "here.chunks: must be an array"),
+        ({"kind": "hang", "wire": {}}, "here.wire: must be an object that says something"),
+        ({"kind": "hang", "wire": []}, "here.wire: must be an object that says something"),
+        (
+            {"kind": "hang", "wire": {"header": {}}},
+            "here.wire: unknown key 'header'; known are dialect, status, headers, body, bodyBase64, end",
+        ),
+        (
+            {"kind": "hang", "wire": {"end": "resett"}},
+            "here.wire.end: 'resett' is none of complete, cut, reset, silence\nmend: write 'reset'",
+        ),
+        ({"kind": "hang", "wire": {"end": 5}}, "here.wire.end: 5 is none of complete, cut, reset, silence"),
+        (
+            {"kind": "hang", "wire": {"dialect": "openai", "body": ""}},
+            "here.wire.dialect: 'openai' is none of openai-chat, openai-responses, anthropic-messages, gemini\n"
+            "mend: write 'openai-chat'",
+        ),
+        (
+            {"kind": "hang", "wire": {"body": "x"}},
+            "here.wire: a status or a body is of one dialect: the key 'dialect' is missing",
+        ),
+        ({"kind": "hang", "wire": {"dialect": "gemini", "body": 5}}, "here.wire.body: must be text"),
+        ({"kind": "hang", "wire": {"dialect": "gemini", "body": "\ud800"}}, "here.wire.body: must be text"),
+        ({"kind": "hang", "wire": {"dialect": "gemini", "bodyBase64": "x"}}, "here.wire.bodyBase64: must be base64"),
+        ({"kind": "hang", "wire": {"dialect": "gemini", "bodyBase64": "ü"}}, "here.wire.bodyBase64: must be base64"),
+        ({"kind": "hang", "wire": {"dialect": "gemini", "body": "", "bodyBase64": ""}}, "here.wire: has two bodies"),
+        (
+            {"kind": "hang", "wire": {"dialect": "gemini", "status": 199}},
+            "here.wire.status: must be an HTTP status, 200 to 599",
+        ),
+        (
+            {"kind": "hang", "wire": {"dialect": "gemini", "status": True}},
+            "here.wire.status: must be an HTTP status, 200 to 599",
+        ),
+        ({"kind": "hang", "wire": {"headers": []}}, "here.wire.headers: must be an object"),
+        (
+            {"kind": "hang", "wire": {"headers": {"Retry-After": "2"}}},
+            "here.wire.headers: 'Retry-After' is no header that can be given, in lower case",
+        ),
+        (
+            {"kind": "hang", "wire": {"headers": {"content-length": "2"}}},
+            "here.wire.headers: 'content-length' is no header that can be given, in lower case",
+        ),
+        (
+            {"kind": "hang", "wire": {"headers": {"retry-after": "2\r\nx: y"}}},
+            "here.wire.headers.retry-after: must be printable ASCII",
+        ),
     ],
 )
 def test_a_wrong_entry_is_refused_with_its_place(value, message):

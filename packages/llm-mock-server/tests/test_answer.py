@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from llm_dialects import (
     DIALECTS,
@@ -20,6 +21,7 @@ from llm_dialects import (
     Stall,
     TextDelta,
     Throw,
+    Wire,
 )
 from llm_mock_server.answer import entry_reply, failure_reply, in_a_burst
 
@@ -131,3 +133,91 @@ def test_a_burst_joins_what_nothing_happens_between():
         *(Head(200), one, Pause(1), Body(b"12"), Stall())
     ]
     assert list(in_a_burst([Reset("rst")])) == [Reset("rst")]
+
+
+# ── how a provider put it ───────────────────────────────────────────────────────────────────────────────────────────
+
+HTML = Wire(dialect="openai-chat", status=502, headers=(("content-type", "text/html"),), body=b"<p>bad</p>")
+BAD = Throw(chunks=(), message="bad", code="SERVER_ERROR", status=502)
+
+
+def wired(entry, wire, *, dialect="openai-chat", stream=True):
+    return reply(dialect, msgspec.structs.replace(entry, wire=wire), stream=stream)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_body_is_told_as_it_was_in_its_own_dialect(stream):
+    head, body = wired(BAD, HTML, stream=stream)
+    assert head == Head(502, (("content-length", "10"), ("content-type", "text/html")))
+    assert body == Body(b"<p>bad</p>")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_body_is_told_in_no_other_dialect(stream):
+    head, body = wired(BAD, HTML, dialect="anthropic-messages", stream=stream)
+    assert (head.status, json.loads(body.data)["error"]["message"]) == (502, "bad")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_headers_are_laid_over_those_of_any_dialect(dialect):
+    wire = Wire(headers=(("retry-after", "2"), ("content-type", "text/plain")))
+    head, _ = wired(Throw(chunks=(), message="m", code="RATE_LIMIT"), wire, dialect=dialect)
+    headers = dict(head.headers)
+    assert (head.status, headers["retry-after"], headers["content-type"]) == (429, "2", "text/plain")
+    assert "content-length" in headers
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("entry", "end", "last"),
+    [
+        (Throw(chunks=SAID, message="m", code="STREAM_CLOSED"), "complete", None),
+        (Throw(chunks=SAID, message="m", code="STREAM_CLOSED"), "reset", Reset("rst")),
+        (Throw(chunks=SAID, message="m", code="STREAM_CLOSED"), "cut", Reset("fin")),
+        (Chunks(chunks=DONE), "cut", Reset("fin")),
+        (Chunks(chunks=DONE), "silence", Stall()),
+        (Hang(), "reset", Reset("rst")),
+    ],
+)
+def test_an_end_is_put_in_place_of_the_own_one(dialect, entry, end, last):
+    own, told = reply(dialect, entry, stream=True), wired(entry, Wire(end=end), dialect=dialect)
+    bodies = [action for action in own if isinstance(action, Body)]
+    assert told == [own[0], *bodies, *([last] if last else [])]
+
+
+def test_a_response_of_no_known_length_says_none():
+    (head, body, reset) = wired(BAD, msgspec.structs.replace(HTML, end="cut"))
+    assert (dict(head.headers), body.data, reset.how) == ({"content-type": "text/html"}, b"<p>bad</p>", "fin")
+
+
+def test_the_events_of_a_body_are_told_one_by_one():
+    wire = Wire(dialect="openai-chat", status=200, body=b"data: 1\n\ndata: 2\r\n\r\ndata: 3")
+    assert [action.data for action in wired(Hang(chunks=()), wire) if isinstance(action, Body)] == [
+        b"data: 1\n\n", b"data: 2\r\n\r\n", b"data: 3",
+    ]  # fmt: skip
+
+
+def test_a_response_begins_only_where_something_is_told_of_it():
+    assert reply("openai-chat", Hang(chunks=()), stream=True) == [Stall()]
+    empty = Wire(dialect="openai-chat", status=200, headers=(("content-type", "text/event-stream"),), body=b"")
+    assert wired(Hang(chunks=()), empty) == [Head(200, (("content-type", "text/event-stream"),)), Stall()]
+
+
+def test_a_hang_says_its_own_chunks():
+    assert shape(reply("openai-chat", Hang(chunks=SAID), stream=True))[-1] == "stall"
+    assert b"two" in reply("openai-chat", Hang(chunks=SAID), stream=True)[-2].data
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [Wire(headers=(("x-a", "b"),)), Wire(dialect="openai-chat", status=200, body=b"data: 1\n\n"), Wire(end="reset")],
+)
+@pytest.mark.parametrize("said", [SAID, ()])
+def test_a_hang_is_ready_once_all_is_said_whatever_the_wire(wire, said):
+    seen = []
+    request = DIALECTS["openai-chat"].parse_request({"model": "m", "messages": [], "stream": True})
+    entry = Hang(chunks=said, wire=wire)
+    for action in entry_reply(DIALECTS["openai-chat"], request, entry, ANSWER, lambda: seen.append("ready")):
+        seen.append(type(action).__name__)
+    assert seen[-2:] == ["ready", "Reset" if wire.end == "reset" else "Stall"]
+    assert seen.count("ready") == 1

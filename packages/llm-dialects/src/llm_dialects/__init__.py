@@ -11,7 +11,7 @@ from llm_dialects.chunks import (
 from llm_dialects.dialect import Answer, Dialect, DialectError, StreamDecoder, answer_to, call_of, is_streamed
 from llm_dialects.dialects import DIALECTS
 from llm_dialects.entries import (
-    Chunks, Entry, EntryError, Hang, Say, Throw, entry_from_json, entry_to_json, say_to_chunks, upstream_from_json,
+    Chunks, Entry, Hang, Say, Throw, entry_from_json, entry_to_json, say_to_chunks, upstream_from_json,
 )
 from llm_dialects.errors import ProviderError, classify, failure_in, status_of
 from llm_dialects.fold import Folded, fold, unfold
@@ -20,6 +20,7 @@ from llm_dialects.lineage import appended, common_prefix, extends, same_header, 
 from llm_dialects.render import RenderError, escape, expand, fill_from_request, map_strings, substitute, unescape
 from llm_dialects.requests import ImagePart, Message, OpaquePart, Part, Request, Tool, ToolResultPart
 from llm_dialects.sse import SseDecoder, SseEvent, encode_event
+from llm_dialects.telling import EntryError, Wire
 from llm_dialects.usage import honest_usage
 
 __all__ = [
@@ -28,9 +29,9 @@ __all__ = [
     "Json", "Limit", "Loss", "Message", "OpaquePart", "Part", "Pause", "ProviderError", "ReasoningBlock",
     "ReasoningDelta", "Record", "RenderError", "Reply", "Request", "Reset", "Say", "SseDecoder", "SseEvent", "Stall",
     "StreamChunk", "StreamDecoder", "TextBlock", "TextDelta", "Throw", "Tool", "ToolCallBlock", "ToolCallDelta",
-    "ToolResultPart", "Usage", "UsageChunk", "answer_to", "appended", "block_from_json", "call_of", "chunk_from_json",
-    "chunks_from_json", "classify", "common_prefix", "encode_event", "entry_from_json", "entry_to_json", "escape",
-    "expand", "extends", "failure_in", "fill_from_request", "fold", "honest_usage", "is_streamed", "limits",
-    "map_strings", "plain", "same_header", "same_messages", "say_to_chunks", "status_of",
+    "ToolResultPart", "Usage", "UsageChunk", "Wire", "answer_to", "appended", "block_from_json", "call_of",
+    "chunk_from_json", "chunks_from_json", "classify", "common_prefix", "encode_event", "entry_from_json",
+    "entry_to_json", "escape", "expand", "extends", "failure_in", "fill_from_request", "fold", "honest_usage",
+    "is_streamed", "limits", "map_strings", "plain", "same_header", "same_messages", "say_to_chunks", "status_of",
     "strip_volatile", "substitute", "to_json", "unescape", "unfold", "upstream_from_json",
 ]

@@ -1,8 +1,9 @@
 """Script entries: what stands in for the provider at one model call, read from JSON and written back.
 
 ``{"kind": "chunks", "chunks": [...]}`` answers, ``{"kind": "throw", "chunks": [...], "message", "code", "status"?}``
-fails (before the stream where ``chunks`` is empty, in the middle of it otherwise), ``{"kind": "hang", "readyFile"?}``
-says ``partial`` and then nothing more. Only an ``upstream.json`` may also hold the shorthand ``{"kind": "say", ...}``.
+fails (before the stream where ``chunks`` is empty, in the middle of it otherwise), ``{"kind": "hang", "chunks"?,
+"readyFile"?}`` says these chunks (``partial`` where none are given) and then nothing more. Each may have a ``wire``
+(``telling``). Only an ``upstream.json`` may also hold the shorthand ``{"kind": "say", ...}``.
 """
 
 import json
@@ -31,16 +32,17 @@ from llm_dialects.chunks import (
     chunk_from_json,
     to_json,
 )
+from llm_dialects.telling import EntryError, Wire, wire_from_json, wire_to_json
 
-
-class EntryError(ValueError):
-    """A script entry is wrong; the message begins with the place of the fault."""
+PARTIAL: tuple[StreamChunk, ...] = (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="partial"))
+"""What a call says before its silence, where nobody says otherwise."""
 
 
 class Chunks(Struct, frozen=True, kw_only=True):
     """The call is answered by these chunks."""
 
     chunks: tuple[StreamChunk, ...]
+    wire: Wire | UnsetType = UNSET
 
 
 class Throw(Struct, frozen=True, kw_only=True):
@@ -54,17 +56,18 @@ class Throw(Struct, frozen=True, kw_only=True):
     code: str
     status: int | UnsetType = UNSET
     accepted: bool | UnsetType = UNSET
+    wire: Wire | UnsetType = UNSET
 
 
 class Hang(Struct, frozen=True, kw_only=True):
-    """The call says ``partial`` and then nothing; ``ready_file`` (relative to the agent's cwd) is then written."""
+    """The call says ``chunks`` and then nothing; ``ready_file`` (relative to the agent's cwd) is then written.
+
+    Without any chunks not even the response begins.
+    """
 
     ready_file: str | UnsetType = UNSET
-
-    @property
-    def chunks(self) -> tuple[StreamChunk, ...]:
-        """What is said before the silence."""
-        return (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="partial"))
+    chunks: tuple[StreamChunk, ...] = PARTIAL
+    wire: Wire | UnsetType = UNSET
 
 
 Entry = Chunks | Throw | Hang
@@ -96,11 +99,14 @@ def entry_from_json(value: Json, where: str) -> Entry:
         EntryError: an unknown kind or key, a missing key, or a member of the wrong kind.
     """
     kind = _kind(value, where, ENTRY_KEYS)
+    wire = wire_from_json(value["wire"], f"{where}.wire") if "wire" in value else UNSET
     if kind == "chunks":
-        return Chunks(chunks=_chunks(value["chunks"], f"{where}.chunks"))
+        return Chunks(chunks=_chunks(value["chunks"], f"{where}.chunks"), wire=wire)
     if kind == "hang":
-        return Hang(ready_file=_member(value, "readyFile", str, where))
+        said = _chunks(value["chunks"], f"{where}.chunks") if "chunks" in value else PARTIAL
+        return Hang(ready_file=_member(value, "readyFile", str, where), chunks=said, wire=wire)
     return Throw(
+        wire=wire,
         chunks=_chunks(value["chunks"], f"{where}.chunks"),
         message=_non_empty(value, "message", where),
         code=_non_empty(value, "code", where),
@@ -111,15 +117,17 @@ def entry_from_json(value: Json, where: str) -> Entry:
 
 def entry_to_json(entry: Entry) -> dict[str, Json]:
     """Return the JSON object of ``entry``; the inverse of ``entry_from_json``."""
+    chunks = [to_json(chunk) for chunk in entry.chunks]
+    wire = {} if entry.wire is UNSET else {"wire": wire_to_json(entry.wire)}
     match entry:
         case Chunks():
-            return {"kind": "chunks", "chunks": [to_json(chunk) for chunk in entry.chunks]}
+            return {"kind": "chunks", "chunks": chunks} | wire
         case Hang():
-            return _present({"kind": "hang", "readyFile": entry.ready_file})
+            said = {} if entry.chunks == PARTIAL else {"chunks": chunks}
+            return _present({"kind": "hang"} | said | {"readyFile": entry.ready_file}) | wire
         case Throw():
-            chunks = [to_json(chunk) for chunk in entry.chunks]
             members = {"message": entry.message, "code": entry.code, "status": entry.status, "accepted": entry.accepted}
-            return _present({"kind": "throw", "chunks": chunks} | members)
+            return _present({"kind": "throw", "chunks": chunks} | members) | wire
         case _:
             assert_never(entry)
 
@@ -315,9 +323,9 @@ KIND_WORDS = {str: "a string", bool: "true or false", int: "a whole number", lis
 
 # kind -> (required keys, optional keys)
 ENTRY_KEYS = {
-    "chunks": (frozenset({"kind", "chunks"}), frozenset[str]()),
-    "throw": (frozenset({"kind", "chunks", "message", "code"}), frozenset({"status", "accepted"})),
-    "hang": (frozenset({"kind"}), frozenset({"readyFile"})),
+    "chunks": (frozenset({"kind", "chunks"}), frozenset({"wire"})),
+    "throw": (frozenset({"kind", "chunks", "message", "code"}), frozenset({"status", "accepted", "wire"})),
+    "hang": (frozenset({"kind"}), frozenset({"chunks", "readyFile", "wire"})),
 }
 SAY_KEYS = {
     "say": (

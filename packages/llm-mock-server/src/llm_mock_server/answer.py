@@ -1,6 +1,7 @@
 """What a script entry looks like on the wire: chunks, failures and silence become actions in a dialect. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from llm_dialects import (
@@ -18,18 +19,30 @@ from llm_dialects import (
     Stall,
     StreamChunk,
     Throw,
+    Wire,
     failure_in,
     is_streamed,
     status_of,
 )
 from llm_dialects.dialect import EVENT_STREAM
 from llm_dialects.errors import finish_of
-from msgspec import UNSET
+from llm_dialects.telling import End
+from msgspec import UNSET, UnsetType
 
 NO_CACHE = ("cache-control", "no-cache")
 
 EVENTS_HEAD = Head(200, (("content-type", EVENT_STREAM), NO_CACHE))
 """The head of a stream of server-sent events: nearly every one, so it is made once."""
+
+
+EVENT_END = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)")
+
+ENDS: Mapping[End, tuple[Action, ...]] = {
+    "complete": (),
+    "cut": (Reset("fin"),),
+    "reset": (Reset("rst"),),
+    "silence": (Stall(),),
+}
 
 
 class Unanswerable(Exception):
@@ -50,6 +63,16 @@ def entry_reply(
 
     ``on_ready`` is called once a ``Hang`` has said all it will say, before the silence.
     """
+    if isinstance(entry.wire, UnsetType):
+        return meant_reply(dialect, request, entry, answer, on_ready)
+    own = meant_reply(dialect, request, entry, answer, None)
+    return told_as(dialect, own, entry.wire, on_ready if isinstance(entry, Hang) else None)
+
+
+def meant_reply(
+    dialect: Dialect, request: Request, entry: Entry, answer: Answer, on_ready: Callable[[], None] | None
+) -> Iterator[Action]:
+    """Return the actions that tell what ``entry`` means, in the dialect's own way."""
     match entry:
         case Chunks():
             return chunks_reply(dialect, request, entry.chunks, answer)
@@ -96,11 +119,54 @@ def hang_reply(
     dialect: Dialect, request: Request, entry: Hang, answer: Answer, on_ready: Callable[[], None] | None
 ) -> Iterator[Action]:
     """Yield the beginning of an answer and then silence; a message that is not streamed does not even begin."""
-    if is_streamed(request):
+    if is_streamed(request) and entry.chunks:
         yield from stream_prefix(dialect, entry.chunks, answer)
     if on_ready is not None:
         on_ready()
     yield Stall()
+
+
+def told_as(
+    dialect: Dialect, reply: Iterable[Action], wire: Wire, on_ready: Callable[[], None] | None = None
+) -> Iterator[Action]:
+    """Yield ``reply`` with what its provider put otherwise; status and body only where this is its dialect.
+
+    ``on_ready`` is called once all is said but the end.
+    """
+    own = wire.dialect == dialect.name
+    status = wire.status if own and isinstance(wire.status, int) else None
+    body = wire.body if own and isinstance(wire.body, bytes) else None
+    begun, end = False, ENDS["complete"]
+    for action in reply:
+        if isinstance(action, Head):
+            begun = True
+            yield relabelled(action, wire, status, body)
+        elif isinstance(action, (Stall, Reset)):
+            end = (action,)
+        elif body is None or not isinstance(action, Body):
+            yield action
+    if status is not None and not begun:
+        yield relabelled(Head(status), wire, status, body)
+    yield from map(Body, pieces_of(body or b""))
+    if on_ready is not None:
+        on_ready()
+    yield from end if isinstance(wire.end, UnsetType) else ENDS[wire.end]
+
+
+def relabelled(head: Head, wire: Wire, status: int | None, body: bytes | None) -> Head:
+    """Return ``head`` with the status and the headers of ``wire``, and the length of ``body`` if it is known."""
+    given = dict(wire.headers)
+    kept = {name: value for name, value in head.headers if name not in given}
+    if wire.end in ("cut", "reset", "silence"):
+        kept.pop("content-length", None)
+    elif body is not None and "content-length" in kept:
+        kept["content-length"] = str(len(body))
+    return Head(head.status if status is None else status, (*kept.items(), *given.items()))
+
+
+def pieces_of(body: bytes) -> list[bytes]:
+    """Return ``body`` cut behind each empty line: the events of a stream, or all of it."""
+    return [piece for piece in EVENT_END.split(body) if piece]
 
 
 def failure_reply(

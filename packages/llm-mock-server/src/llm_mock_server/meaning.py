@@ -48,6 +48,7 @@ def check_act(act: Entry | Say, where: str) -> None:
             check_chunks(act.chunks, f"{where}.chunks")
             check_code(act.code, has_status=act.status is not UNSET, where=f"{where}.code")
         case Hang():
+            check_chunks(act.chunks, f"{where}.chunks")
             if isinstance(act.ready_file, str):
                 printable(act.ready_file, f"{where}.readyFile", "the name of a file")
         case _:

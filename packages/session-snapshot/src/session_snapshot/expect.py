@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from llm_dialects.chunks import BlockEnd, StreamChunk, TextBlock, ToolCallBlock
+from llm_dialects.chunks import BlockEnd, StreamChunk, TextBlock, TextDelta, ToolCallBlock
 from llm_dialects.entries import Chunks, Entry, Hang, Throw
 from msgspec import Struct
 
@@ -85,7 +85,7 @@ def facts_of_entries(entries: Iterable[Entry]) -> Facts:
         tools += [block.name for block in blocks(entry) if isinstance(block, ToolCallBlock)]
         texts += [block.text for block in blocks(entry) if isinstance(block, TextBlock)]
         codes += [entry.code] if isinstance(entry, Throw) else []
-        texts += ["partial"] if isinstance(entry, Hang) else []
+        texts += [said.text for said in entry.chunks if isinstance(said, TextDelta)] if isinstance(entry, Hang) else []
     return Facts(tools, "\n".join(texts), calls, codes)
 
 

@@ -11,7 +11,7 @@ from session_snapshot.errors import FixtureError
 
 NUMBERED = re.compile(r"([A-Za-z][A-Za-z0-9]*):([0-9]+)")
 
-JSON_TEXT = frozenset({"arguments", "argumentsDelta"})
+JSON_TEXT = frozenset({"arguments", "argumentsDelta", "body"})
 """Members whose text is itself JSON: what is put into it must be escaped as JSON is."""
 
 
