@@ -10,15 +10,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from session_snapshot.fixtures import pins_of
-from session_snapshot.replay import replay_scenario
+from session_snapshot.fixtures import load_committed, pins_of
+from session_snapshot.record import record_all
+from session_snapshot.replay import replay_loaded, replay_scenario
 from session_snapshot.report import Report, format_report
+from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
 from session_snapshot.sandbox import capture_tree
-from session_snapshot.suites import Place
+from session_snapshot.suites import Place, load
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 
@@ -213,6 +216,11 @@ class Suite:
         """Remove a file of the scenario."""
         (self.turn / name).unlink()
 
+    def script(self, *entries: dict | str) -> None:
+        """``upstream.json``; a string is what the model says."""
+        told = [{"kind": "say", "text": entry} if isinstance(entry, str) else entry for entry in entries]
+        self.write("upstream.json", json.dumps({"entries": told}) + "\n")
+
     def survivors(self) -> list[str]:
         """The processes of a command's runs that still run."""
         return survivors(self.root / "tmp")
@@ -230,6 +238,25 @@ class Suite:
 
     # ── running ──
 
+    def record(self, force: bool = False, upstream: str | None = None, **variables: str) -> list[str]:
+        """Record the turn here; what it said on the way."""
+        said: list[str] = []
+        environment = {"SCRIPTED_KEY": self.key} | variables
+        assert record_all([self.place], self.snapshots, environment, force, said.append, upstream) == 0
+        return said
+
+    def unrecorded(self, error: type[Exception], *said: str, **more: Any) -> str:
+        """Recording fails with a sentence that says all this and not the key, and everything is as it was."""
+        before = self.tree()
+        with pytest.raises(error) as caught:
+            self.record(**more)
+        text = str(caught.value)
+        assert [part for part in said if part not in text] == [], text
+        assert self.key not in text
+        assert text.splitlines()[-1].startswith("mend: "), text
+        assert self.tree() == before
+        return text
+
     @property
     def place(self) -> Place:
         """The scenario's place."""
@@ -246,6 +273,13 @@ class Suite:
                 assert survivors(base) == []
                 assert sorted(entry.name for entry in base.iterdir()) == ["owner", "pids"]
                 assert self.tree() == before
+
+    def capture(self) -> tuple[Report, Capture]:
+        """Replay the scenario here; its report, and all that came out of the run."""
+        pins_of.cache_clear()
+        loaded = load(self.place)
+        with run_root() as base:
+            return asyncio.run(replay_loaded(loaded, load_committed(loaded), base))
 
     def green(self) -> Report:
         """Replay, and find nothing wrong."""
@@ -302,3 +336,10 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     """A green suite to spoil; the working directory is the folder above ``snapshots/``."""
     monkeypatch.chdir(tmp_path)
     return Suite(tmp_path)
+
+
+@pytest.fixture
+def scripted(suite: Suite) -> Suite:
+    """The turn, with a script that stands in for the provider; what it says is new."""
+    suite.script("hello once more")
+    return suite

@@ -217,10 +217,16 @@ class ScriptedAgent:
         """An update so much later; a client that goes on meanwhile is served first, so that one that does not wait for
         the update gets it in the wrong place."""
         session = self.session
-        if select.select([sys.stdin.buffer], [], [], seconds)[0] and (line := self.next_line()) is not None:
-            self.handle(line)
+        self.pause(seconds)
         self.request = {"params": {"sessionId": session}}
         self.update(kind, members)
+
+    def pause(self, seconds):
+        """Do nothing for so long, but serve a client that goes on meanwhile."""
+        request = self.request
+        if select.select([sys.stdin.buffer], [], [], seconds)[0] and (line := self.next_line()) is not None:
+            self.handle(line)
+        self.request = request
 
     def close_stdout(self):
         os.close(1)
@@ -341,6 +347,7 @@ ACTS = {
     "hang": ScriptedAgent.hang,
     "deaf": ScriptedAgent.deaf,
     "late": ScriptedAgent.late,
+    "pause": ScriptedAgent.pause,
     "close-stdout": ScriptedAgent.close_stdout,
     "spawn": ScriptedAgent.spawn,
     "mark": ScriptedAgent.mark,

@@ -16,7 +16,7 @@ COMMITTED = ROOT / "docs" / "schema"
 
 KEYWORDS = {
     "$schema", "$ref", "$defs", "title", "description", "type", "properties", "required", "additionalProperties",
-    "default", "enum", "items", "anyOf", "discriminator",
+    "default", "enum", "items", "anyOf", "discriminator", "minimum",
 }  # fmt: skip
 """All that these schemas use: what is not here would be passed over below."""
 
@@ -36,6 +36,8 @@ def faults(schema: dict[str, Any], value: object, defs: dict[str, Any], at: str 
         return
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: none of {schema['enum']}"
+    if isinstance(value, int) and value < schema.get("minimum", value):
+        yield f"{at}: less than {schema['minimum']}"
     if "anyOf" in schema and all(any(True for _ in faults(one, value, defs, at)) for one in schema["anyOf"]):
         yield f"{at}: fits nothing of anyOf"
     if isinstance(value, dict):

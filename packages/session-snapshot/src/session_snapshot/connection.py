@@ -20,6 +20,11 @@ GONE_SECONDS = 1.0
 """An agent whose stdout has ended counts as running on only after so long."""
 
 
+def nothing() -> str:
+    """Nothing to say."""
+    return ""
+
+
 class Connection:
     """Frames in and out. It outlives a restart of the agent: ids and line numbers go on."""
 
@@ -39,6 +44,7 @@ class Connection:
         self._next_id = 0
         self._answers: dict[int, dict[str, Any]] = {}
         self._foreign_ids: list[int | str] = []
+        self._awaited = nothing
 
     def attach(self, process: AgentProcess) -> None:
         """Talk to this process from now on."""
@@ -118,28 +124,37 @@ class Connection:
 
     # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def until(self, true: Callable[[], bool], what: str) -> None:
+    def waited(self) -> str:
+        """What a step still waited for when its time was over, as the end of a sentence about that."""
+        awaited = self._awaited()
+        return f": it waited for {awaited}" if awaited else ""
+
+    async def until(self, true: Callable[[], bool], what: str, seen: Callable[[], str] = nothing) -> None:
         """Wait for ``true()``; a fault or the agent's end comes first if it comes first.
+
+        ``what`` is what is waited for, and ``seen()`` how far it has come, should it be told that it never came.
 
         Raises:
             AgentError: the fault, or the death, that made waiting pointless.
         """
+        self._awaited = lambda: what + seen()
         await self.changes.until(lambda: true() or self.fault is not None or self.ended)
         if true():
+            self._awaited = nothing
             return
         if self.fault is not None:
             raise self.fault
         process = self.running()
         went = await process.gone(GONE_SECONDS)
         how = f"exited (code {process.exit_code})" if went else "closed its stdout"
-        raise AgentError(f"the agent {how} while the harness waited for {what}", "read its stderr below")
+        raise AgentError(f"the agent {how} while the harness waited for {what}{seen()}", "read its stderr below")
 
-    async def meanwhile(self, work: Coroutine[Any, Any, None], what: str) -> None:
+    async def meanwhile(self, work: Coroutine[Any, Any, None], what: str, seen: Callable[[], str] = nothing) -> None:
         """Await work that no frame brings to its end, as :meth:`until` waits for what frames do."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda _: self.changes.ring())
         try:
-            await self.until(task.done, what)
+            await self.until(task.done, what, seen)
             await task
         finally:
             task.cancel()

@@ -13,9 +13,11 @@ from session_snapshot.agent import Agent
 from session_snapshot.client import ClientSide
 from session_snapshot.connection import Connection
 from session_snapshot.files import holds, inside, remove_file, wait_for_file, write_file
+from session_snapshot.livelogs import LiveLogs, ended_turns, event_at, told_of
 from session_snapshot.process import AgentProcess
 from session_snapshot.protocols import PROTOCOLS
 from session_snapshot.responses import check_response, matches
+from session_snapshot.sandbox import Sandbox
 from session_snapshot.scenario import Limits
 from session_snapshot.variables import Sessions, fill
 from session_snapshot.waiting import Changes, deadline
@@ -30,7 +32,7 @@ class Driver:
         self,
         agent: Agent,
         script: ops.Script,
-        cwd: Path,
+        box: Sandbox,
         limits: Limits,
         pace: pacing.Pace,
         changes: Changes,
@@ -39,13 +41,15 @@ class Driver:
         """``calls_in_flight`` tells how many model calls are being answered; ``changes`` rings when that changes."""
         self.agent = agent
         self.script = script
-        self.cwd = cwd
+        self.cwd = box.cwd
+        self.logs = LiveLogs(agent, box)
         self.limits = limits
         self.pace = pace
         self.changes = changes
         self.calls_in_flight = calls_in_flight
         self.protocol = PROTOCOLS[agent.protocol]
-        self.client = ClientSide(cwd, deque(answer.kind for answer in script.permission_answers), agent.capabilities)
+        answers = deque(answer.kind for answer in script.permission_answers)
+        self.client = ClientSide(box.cwd, answers, agent.capabilities)
         self.connection = Connection(self.client, limits.frame_bytes, changes)
         self.frames = self.connection.frames
         self.sessions = Sessions()
@@ -54,6 +58,7 @@ class Driver:
         self._open_prompts: dict[int, str] = {}
         self._prompt_mark = 0
         self._updates_taken = 0
+        self._events_taken: dict[str, int] = {}
         self._wait_bound = limits.settle_seconds
 
     # ── steps ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,7 +74,8 @@ class Driver:
             self.connection.step = index
             name = f"step {index + 1} ({ops.op_of(step)})"
             mend = f"raise [limits] step_seconds ({self.limits.step_seconds:g}) if the agent is only slow"
-            await deadline(self.limits.step_seconds, name, self.perform(self.fill(step), boot), mend)
+            work = self.perform(self.fill(step), boot)
+            await deadline(self.limits.step_seconds, name, work, mend, self.connection.waited)
             await self.settle(index, name)
 
     async def perform(self, step: ops.Step, boot: Boot) -> None:  # noqa: C901 - one arm per op
@@ -93,8 +99,10 @@ class Driver:
                 await self.wait_turn_end(self.sessions.of(step))
             case ops.SendRaw(text=text, replies=replies):
                 await self.send_raw(text, replies)
-            case ops.WaitForEvent() | ops.WaitForSubagentTurnEnd():
-                raise AssertionError("parse_script refuses ops that are not built")
+            case ops.WaitForEvent():
+                await self.wait_event(step, self.sessions.of(step))
+            case ops.WaitForSubagentTurnEnd():
+                await self.wait_subagent(step, self.sessions.of(step))
             case ops.Cancel(wait_for_file=pattern):
                 await self.wait_file(pattern)
                 self.connection.request(self.protocol.cancel(self.sessions.of(step)))
@@ -172,6 +180,36 @@ class Driver:
         for number in [number for number, about in self._open_prompts.items() if about == session]:
             del self._open_prompts[number]
             self.take_result(ops.Prompt(text=""), await self.connection.answer(number))
+
+    async def wait_event(self, step: ops.WaitForEvent, session: str) -> None:
+        """Wait for an event in a session's log that no earlier wait has taken, and take it."""
+        taken = self._events_taken.get(session, 0)
+
+        def first() -> int:
+            return event_at(step, self.logs.events_of(session), taken)
+
+        def seen() -> str:
+            return f" (it holds {told_of(self.logs.events_of(session))}; {taken} taken by earlier waits)"
+
+        like = f" like {step.contains!r}" if step.contains else ""
+        what = f"an event {step.type!r}{like} in the session's log"
+        await self.connection.meanwhile(self.logs.until(lambda: first() >= 0), what, seen)
+        self._events_taken[session] = first() + 1
+
+    async def wait_subagent(self, step: ops.WaitForSubagentTurnEnd, session: str) -> None:
+        """Wait until a sub-agent of the session is between turns, and has ended enough of them."""
+
+        def ended() -> bool:
+            logs = self.logs.subagents_of(session)
+            return len(logs) >= step.child and (ended_turns(logs[step.child - 1]) or 0) >= step.minimum_turn
+
+        def seen() -> str:
+            logs = self.logs.subagents_of(session)
+            told = told_of(logs[step.child - 1].events) if len(logs) >= step.child else ""
+            return f" (its log holds {told})" if told else f" (the session has {len(logs)} sub-agents)"
+
+        what = f"the end of turn {step.minimum_turn} of sub-agent {step.child}"
+        await self.connection.meanwhile(self.logs.until(ended), what, seen)
 
     async def send_raw(self, text: str, replies: int) -> None:
         """Send a line as it is, and wait for so many frames."""

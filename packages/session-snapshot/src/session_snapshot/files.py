@@ -1,5 +1,6 @@
 """Files beside the agent: waiting for one (woken by the system's own change notification), and writing one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from session_snapshot.errors import FixtureError
@@ -23,10 +24,15 @@ def inside(cwd: Path, path: str, where: str) -> Path:
 
 async def wait_for_file(cwd: Path, path: Path, contains: str) -> None:
     """Return once the file under ``cwd`` is there (and holds the text); the caller bounds the time."""
+    await until_changed(cwd, lambda: holds(path, contains))
+
+
+async def until_changed(folder: Path, true: Callable[[], bool]) -> None:
+    """Return once ``true()`` holds; it is asked after every change below ``folder``. The caller bounds the time."""
     from watchfiles import awatch  # a waiting step only: the hot path does not pay for it
 
-    async for _ in awatch(cwd, rust_timeout=LOOK_AGAIN_MS, yield_on_timeout=True, debounce=50, step=10):
-        if holds(path, contains):
+    async for _ in awatch(folder, rust_timeout=LOOK_AGAIN_MS, yield_on_timeout=True, debounce=50, step=10):
+        if true():
             return
 
 

@@ -19,10 +19,14 @@ def harvest_logs(agent: Agent, box: Sandbox, opened: list[str]) -> list[SessionL
     """
     if agent.persistence.format != "session-snapshot":
         return []
+    logs = [read_log(path) for path in sorted(found(log_pattern(agent, box)))]
+    return sorted((log for log in logs if log is not None), key=lambda log: order(log, opened))
+
+
+def log_pattern(agent: Agent, box: Sandbox) -> str:
+    """The glob of ``[persistence] log`` with the places of a run in it."""
     places = {name: glob.escape(str(path)) for name, path in (("cwd", box.cwd), ("home", box.home), ("tmp", box.tmp))}
-    pattern = render(agent.persistence.log, places, "agent.toml")
-    logs = [read_log(path) for path in sorted(found(pattern))]
-    return sorted(logs, key=lambda log: order(log, opened))
+    return render(agent.persistence.log, places, "agent.toml")
 
 
 def found(pattern: str) -> list[Path]:
@@ -32,10 +36,22 @@ def found(pattern: str) -> list[Path]:
     return list(base.glob(str(path.relative_to(base))))
 
 
-def read_log(path: Path) -> SessionLog:
-    """Read one live log and check that it is one."""
+def read_log(path: Path, whole: bool = True) -> SessionLog | None:
+    """Read one live log and check that it is one.
+
+    With ``whole`` false the agent may still be writing it: an unended last line is left out, and ``None`` is a log
+    that has no header yet.
+
+    Raises:
+        AgentError: it is malformed.
+    """
     try:
-        log = parse_log(path.read_text(encoding="utf-8"), path.name)
+        content = path.read_bytes()
+        if not whole:
+            content = content[: content.rfind(b"\n") + 1]
+            if not content:
+                return None
+        log = parse_log(content.decode(), path.name)
         check_live(log)
     except (FixtureError, UnicodeDecodeError) as error:
         raise AgentError(f"the agent's session log is wrong: {error}", "correct the agent's persistence") from error

@@ -109,9 +109,7 @@ async def in_sandbox(
     leftovers = Leftovers(box.home, pids if pids.is_dir() else None)
     async with AsyncExitStack() as stack:
         servers: list[MockServer] = []
-        driver = Driver(
-            agent, loaded.script, box.cwd, loaded.scenario.limits, pace, changes, lambda: in_flight(servers)
-        )
+        driver = Driver(agent, loaded.script, box, loaded.scenario.limits, pace, changes, lambda: in_flight(servers))
         model = make_model(box, driver)
         listed = agent.model.name if agent.model else ""
         server = await stack.enter_async_context(serve(model, on_change=changes.ring, listed_model=listed))

@@ -6,14 +6,22 @@ The ops keep the names of the systems they come from (DESIGN section 4). Strings
 
 import json
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from session_snapshot.errors import FixtureError
 from session_snapshot.strict import line_of, parse_json
 
 PermissionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always", "cancelled"]
+
+EventType = Literal[
+    "turn/start", "turn/end", "step/start", "step/end", "user/message", "assistant/chunk", "assistant/message",
+    "tool/call", "tool/result", "request/header", "request/context", "approval/asked", "approval/decided",
+    "compaction/start", "compaction/summary", "compaction/prune", "compaction/end", "llm/call", "llm/retry", "llm/aux",
+    "subagent/descriptor", "session/title", "session/end-seed",
+]  # fmt: skip
+"""The events of a session log (DESIGN section 5)."""
 
 
 class Closed(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -173,15 +181,23 @@ class WaitForUpdate(Op, frozen=True, tag="waitForUpdate", kw_only=True):
 
 
 class WaitForEvent(Op, frozen=True, tag="waitForEvent", kw_only=True):
-    """Wait for an event in the agent's session log."""
+    """Wait for an event in the session's own log (``[persistence] log``) that no earlier ``waitForEvent`` has taken.
 
-    type: str
+    ``contains`` is a text that the JSON of its data holds.
+    """
+
+    type: EventType
+    contains: str = ""
 
 
 class WaitForSubagentTurnEnd(Op, frozen=True, tag="waitForSubagentTurnEnd"):
-    """Wait for the end of a sub-agent's turn in its session log."""
+    """Wait until a sub-agent of the session is between turns and has ended ``minimumTurn`` of them, by its own log.
 
-    child: int = 1
+    ``child`` counts the session's sub-agents by their creation, from 1. What it inherited of its parent does not count.
+    """
+
+    child: Annotated[int, Meta(ge=1)] = 1
+    minimum_turn: Annotated[int, Meta(ge=1)] = 1
 
 
 class WriteFile(Op, frozen=True, tag="writeFile", kw_only=True):
@@ -257,26 +273,33 @@ class Script(Closed, frozen=True):
 SCRIPT = "input.json"
 """The script's name in a scenario's folder, and in errors that do not know the folder."""
 
-NOT_BUILT: tuple[type[Op], ...] = (WaitForEvent, WaitForSubagentTurnEnd)
-"""Ops that DESIGN names and no version performs yet: using one says so."""
+LOG_OPS: tuple[type[Op], ...] = (WaitForEvent, WaitForSubagentTurnEnd)
+"""Ops that read the agent's own session log."""
 
 
 def parse_script(text: str, path: str) -> Script:
     """Read ``input.json``.
 
     Raises:
-        FixtureError: not JSON, an unknown op or key (nearest named), an op that is not built yet, no step at all.
+        FixtureError: not JSON, an unknown op, key or event type (nearest named), no step at all.
     """
     script = parse_json(text, path, Script)
     if not script.steps:
         raise FixtureError("a script without steps proves nothing", path, line_of(text, "steps"), "add steps")
-    for step in script.steps:
-        if isinstance(step, NOT_BUILT):
-            op = op_of(step)
-            raise FixtureError(
-                f"op {op!r} is not built yet", path, line_of(text, op), "use waitForUpdate or waitForFile"
-            )
     return script
+
+
+def refuse_log_ops(script: Script, text: str, path: str) -> None:
+    """Refuse the ops that read a session log where the agent declares none.
+
+    Raises:
+        FixtureError: the script has one.
+    """
+    for index, step in enumerate(script.steps):
+        if isinstance(step, LOG_OPS):
+            what = f"{op_of(step)} reads the agent's own session log, and agent.toml declares none"
+            mend = 'set [persistence] format = "session-snapshot" and log = ..., or use waitForUpdate or waitForFile'
+            raise FixtureError(what, path, step_line(text, index), mend)
 
 
 def step_line(text: str, index: int) -> int:

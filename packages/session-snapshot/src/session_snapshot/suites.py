@@ -11,7 +11,7 @@ from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.lines import line_within
 from session_snapshot.report import session_of
 from session_snapshot.scenario import Scenario, parse_scenario
-from session_snapshot.steps import Script, parse_script
+from session_snapshot.steps import Script, parse_script, refuse_log_ops
 
 
 class Place(Struct, frozen=True, order=True):
@@ -150,12 +150,13 @@ def load(place: Place) -> Loaded:
     Raises:
         FixtureError: a file is missing or wrong.
     """
-    return Loaded(
-        place,
-        parse_agent(*read(place.suite_folder / "agent.toml")),
-        parse_scenario(*read(place.folder / "scenario.toml")),
-        parse_script(*read(place.folder / "input.json")),
-    )
+    agent = parse_agent(*read(place.suite_folder / "agent.toml"))
+    scenario = parse_scenario(*read(place.folder / "scenario.toml"))
+    text, name = read(place.folder / "input.json")
+    script = parse_script(text, name)
+    if agent.persistence.format != "session-snapshot":
+        refuse_log_ops(script, text, name)
+    return Loaded(place, agent, scenario, script)
 
 
 def unused_allowances(suite: Path, used: Mapping[Path, Sequence[str]]) -> list[str]:

@@ -46,15 +46,20 @@ class Changes:
         return True
 
 
-async def deadline(seconds: float, what: str, work: Coroutine[Any, Any, None], mend: str) -> None:
-    """Await ``work``; when it takes longer than ``seconds``, say so as the agent's failure."""
+async def deadline(
+    seconds: float, what: str, work: Coroutine[Any, Any, None], mend: str, waited: Callable[[], str] = lambda: ""
+) -> None:
+    """Await ``work``; when it takes longer than ``seconds``, say so as the agent's failure.
+
+    ``waited()`` ends that sentence: what the work still waited for.
+    """
     try:
         async with asyncio.timeout(seconds) as limit:
             await work
     except TimeoutError:
         if not limit.expired():
             raise
-        raise AgentError(f"{what} was not done within {seconds:g} s", mend) from None
+        raise AgentError(f"{what} was not done within {seconds:g} s{waited()}", mend) from None
 
 
 @contextlib.asynccontextmanager
