@@ -1,16 +1,16 @@
 """``agent.toml``: an agent under test, as data. No code is needed to onboard one.
 
-Strings of ``command``, ``[env]``, ``[[model.files]]`` and ``[persistence]`` may hold ``{{cwd}}``, ``{{home}}``,
-``{{tmp}}``, ``{{agent}}`` (the install root), ``{{baseUrl}}``, ``{{origin}}`` (the base URL without its path) and
-``{{key}}``.
+Strings of ``command``, ``[env]``, ``[[model.files]]``, ``[dialects]`` and ``[persistence]`` may hold ``{{cwd}}``,
+``{{home}}``, ``{{tmp}}``, ``{{agent}}`` (the install root), ``{{baseUrl}}``, ``{{origin}}`` (the base URL without its
+path) and ``{{key}}``.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from llm_dialects import DIALECTS
-from msgspec import Struct
+from msgspec import Meta, Struct
 from normalizer import Declared
 
 from session_snapshot.errors import FixtureError
@@ -43,11 +43,41 @@ class Model(Closed, frozen=True):
     session_header: str = ""
 
 
+class OtherDialect(Closed, frozen=True):
+    """How the agent is told to speak another dialect than that of ``[model]``: ``replay --dialect NAME``.
+
+    What is said here is laid over ``[model]`` and ``[env]``, what is not stays as it is there: ``files`` are written
+    after those of ``[model]`` (one of the same path replaces it), ``arguments`` are appended to ``command``.
+    """
+
+    base_url_env: str | None = None
+    key_env: str | None = None
+    name: str | None = None
+    name_env: str | None = None
+    session_header: str | None = None
+    arguments: list[str] = []
+    env: dict[str, str] = {}
+    files: list[ConfigFile] = []
+
+
+class Price(Closed, frozen=True):
+    """What a model costs, in US dollars per million tokens; ``cached_input`` is for what it reads from its cache."""
+
+    input: Annotated[float, Meta(ge=0)]
+    output: Annotated[float, Meta(ge=0)]
+    cached_input: Annotated[float, Meta(ge=0)] | None = None
+
+
 class Record(Closed, frozen=True):
-    """Where a recording comes from: the variable that holds the real key, and the provider's base URL."""
+    """Where a recording comes from: the variable that holds the real key, and the provider's base URL.
+
+    The key is read from the environment, else from ``.env``. ``prices``: by the model's name, or what it begins with;
+    the cost of a recording is shown where there are any.
+    """
 
     key_env: str
     upstream_url: str = ""
+    prices: dict[str, Price] = {}
 
 
 class Persistence(Closed, frozen=True):
@@ -148,6 +178,7 @@ class Agent(Closed, frozen=True):
     exit_code: int = 0
     env: dict[str, str] = {}
     model: Model | None = None
+    dialects: dict[str, OtherDialect] = {}
     record: Record | None = None
     persistence: Persistence = Persistence()
     install: Install = Install()
@@ -208,6 +239,20 @@ def check_dialect(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
         yield misspelt(what, agent.model.dialect, DIALECTS, path, line)
 
 
+def check_other_dialects(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
+    """Every ``[dialects]`` entry is about a dialect that can be served, and is not the one of ``[model]``."""
+    for name in agent.dialects:
+        line = line_at(text, ("dialects", name))
+        if name not in DIALECTS:
+            yield misspelt(f"unknown dialect {name!r}", name, DIALECTS, path, line)
+        if agent.model is None:
+            mend = "add [model] with the dialect that the agent speaks by itself"
+            yield FixtureError(f"[dialects.{name}] is laid over [model], and there is none", path, line, mend)
+        elif agent.model.dialect == name:
+            mend = "remove it, or correct [model] dialect"
+            yield FixtureError(f"[dialects.{name}] is the dialect of [model] itself", path, line, mend)
+
+
 def check_persistence(agent: Agent, text: str, path: str) -> Iterator[FixtureError]:
     """A session log that is to be read can be found, and read."""
     log, line = agent.persistence, line_at(text, ("persistence", "format"))
@@ -265,13 +310,19 @@ def check_placeholders(agent: Agent, text: str, path: str) -> Iterator[FixtureEr
     """Every placeholder stands for something where it is used."""
     adapter, files = agent.adapter or Adapter(), agent.model.files if agent.model else []
     told = (*PLACES, *(("baseUrl",) if agent.model else ()), "origin", "key")
+    others = [string for other in agent.dialects.values() for string in strings_of(other)]
     uses = (
-        (told, [*agent.command, *agent.env.values(), *adapter.arguments, *(file.text for file in files)]),
+        (told, [*agent.command, *agent.env.values(), *adapter.arguments, *(file.text for file in files), *others]),
         (PLACES, [file.text for file in adapter.files]),
         (PLACES[:3], [agent.persistence.log]),
     )
     for known, strings in uses:
         yield from unknown_placeholders(strings, known, text, path)
+
+
+def strings_of(other: OtherDialect) -> list[str]:
+    """The strings of a ``[dialects]`` entry that may hold placeholders."""
+    return [*other.arguments, *other.env.values(), *(file.text for file in other.files)]
 
 
 def unknown_placeholders(strings: Iterable[str], known: Iterable[str], text: str, path: str) -> Iterator[FixtureError]:
@@ -316,6 +367,7 @@ CAPABILITIES = ("fs", "terminal", "session", "plan", "auth", "elicitation", "nes
 CHECKS = (
     check_command,
     check_dialect,
+    check_other_dialects,
     check_persistence,
     check_capabilities,
     check_normalize,

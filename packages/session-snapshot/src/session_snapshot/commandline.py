@@ -20,6 +20,7 @@ class ReplayFlags(Struct, frozen=True):
     shuffle: int | None = None
     load: bool = False
     workers: str = ""
+    dialect: str = ""
 
 
 def pytest_arguments(places: Sequence[Place], named: bool, flags: ReplayFlags) -> list[str]:
@@ -29,13 +30,14 @@ def pytest_arguments(places: Sequence[Place], named: bool, flags: ReplayFlags) -
     work item of its own.
     """
     paths = [str(place.folder / "scenario.toml") for place in places]
-    workers = flags.workers or ("" if named and flags == ReplayFlags() else "auto")
+    workers = flags.workers or ("" if named and flags == ReplayFlags(dialect=flags.dialect) else "auto")
     parallel = ["-n", workers, "--dist", "load", "--maxschedchunk", "1"] if workers else ["-p", "no:xdist"]
     return [
         "-p", "no:cacheprovider", *OWN_RULES, "--assert=plain", "-q", "-ra", f"--durations={SLOWEST}",
         *parallel,
         f"--snapshot-repeat={flags.repeat}",
         *([f"--snapshot-shuffle={flags.shuffle}"] if flags.shuffle is not None else []),
+        *([f"--snapshot-dialect={flags.dialect}"] if flags.dialect else []),
         *(["--snapshot-load"] if flags.load else []),
         *paths,
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from session_snapshot.errors import FixtureError
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, parse_header
 from session_snapshot.provenance import Provenance, read_provenance
 from session_snapshot.report import Surface
+from session_snapshot.retelling import Retelling
 from session_snapshot.scenario import parse_scenario
 from session_snapshot.steps import SCRIPT
 from session_snapshot.suites import Loaded, how_to_make, read, short
@@ -33,6 +34,7 @@ class Committed(Struct, frozen=True):
     """What a replay is held against. ``texts`` are the machine-written files by name, those of ``folder``.
 
     ``own_log``: the agent writes the session log itself. ``wire``: requests are seen, and so compared.
+    ``retelling``: it is told in another dialect, and ``texts``, ``pins`` and requests are in the form compared then.
     """
 
     recording: Recording
@@ -42,6 +44,7 @@ class Committed(Struct, frozen=True):
     own_log: bool
     folder: Path = Path()
     wire: bool = True
+    retelling: Retelling | None = None
 
     def surfaces(self, actual: Mapping[str, str]) -> Iterator[tuple[Surface, str, str | None]]:
         """``(surface, file name, expected text)`` of everything compared line by line, on either side."""

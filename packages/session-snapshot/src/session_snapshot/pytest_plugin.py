@@ -27,6 +27,7 @@ ROOT_KEY = pytest.StashKey[Path]()
 UNUSED_KEY = pytest.StashKey[list[str]]()
 GROUPS = "snapshot_group"
 ALLOWANCES = "snapshot_allowances"
+NOTES = "snapshot_notes"
 
 
 class ScenarioFailed(Exception):
@@ -45,6 +46,7 @@ class ScenarioFile(pytest.File):
         """One item, or as many as ``--snapshot-repeat`` says."""
         try:
             demand(Mode.REPLAY)
+            refuse_unknown_dialect(self.config.getoption("snapshot_dialect"))
         except Refused as error:
             raise self.CollectError(str(error)) from None
         place = place_of(self.path)
@@ -71,6 +73,7 @@ class ScenarioItem(pytest.Item):
         folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
         self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))
+        self.user_properties += [(NOTES, [note, self.place.full_name]) for note in report.notes]
         if not report.green:
             raise ScenarioFailed(format_report(report, folder))
 
@@ -79,7 +82,7 @@ class ScenarioItem(pytest.Item):
         from session_snapshot.replay import replay_scenario
 
         with cancelled_by_signals():
-            return await replay_scenario(self.place, root)
+            return await replay_scenario(self.place, root, self.config.getoption("snapshot_dialect"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         """Our own failures as they are; anything else is a defect of the harness and keeps its traceback."""
@@ -101,7 +104,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("session-snapshot")
     group.addoption("--snapshot-repeat", type=int, default=1, help="replay every scenario N times")
     group.addoption("--snapshot-shuffle", type=int, default=None, help="shuffle the order by this seed")
+    group.addoption("--snapshot-dialect", default="", help="have the agent speak this dialect")
     group.addoption("--snapshot-load", action="store_true", help="burn every core beside the replay")
+
+
+def refuse_unknown_dialect(name: str) -> None:
+    """Refuse a dialect that is none, before every scenario does."""
+    if name:
+        from session_snapshot.dialects import known_dialect
+
+        known_dialect(name)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -183,6 +195,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("one change" if len(names) == 1 else f"one change, {len(names)} scenarios")
         terminalreporter.write_line(text)
         terminalreporter.write_line(f"in: {', '.join(names)}")
+    notes = [tuple(value) for value in properties(terminalreporter, NOTES, "passed")]
+    for text, names in grouped(notes).items():
+        terminalreporter.write_line(f"note: {text}\n  in: {', '.join(names)}")
     for line in terminalreporter.config.stash.get(UNUSED_KEY, []):
         terminalreporter.write_line(line)
 

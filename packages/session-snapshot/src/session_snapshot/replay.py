@@ -1,27 +1,30 @@
 """Replay one scenario and hold everything that came out against what is committed."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
+from llm_dialects.requests import Request
 from llm_replay import Player, RecordedCall, Recording, Repeated, Unrecorded, format_difference
 from msgspec import Struct
 
 from session_snapshot import adapter
 from session_snapshot.compare import compare_lines, compare_trees, keyed_like
+from session_snapshot.dialects import retold
 from session_snapshot.drive import Driver
 from session_snapshot.errors import FixtureError
 from session_snapshot.evidence import intent_breaches
 from session_snapshot.expect import check_expect, facts_of_entries
-from session_snapshot.fixtures import Committed, load_committed
+from session_snapshot.fixtures import Committed, is_log, load_committed
 from session_snapshot.invariants import Breach, check_wire
 from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.lines import line_at
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.provenance import pace_of
 from session_snapshot.report import Failure, Report
+from session_snapshot.retelling import Retelling, request_notes
 from session_snapshot.run import Capture, MakeExtra, nothing_extra, run_scenario
 from session_snapshot.sandbox import Sandbox, capture_tree, remove_tree
 from session_snapshot.scenario import Scenario
@@ -32,19 +35,28 @@ from session_snapshot.told import Extra, install_root
 
 ACTUAL = ".snapshot-actual"
 
+Canon = Callable[[Request], Request]
+"""Puts tokens in place of a live request's volatile values."""
 
-async def replay_scenario(place: Place, base: Path) -> Report:
-    """Replay a scenario in a sandbox under ``base``.
+
+async def replay_scenario(place: Place, base: Path, dialect: str = "") -> Report:
+    """Replay a scenario in a sandbox under ``base``; with ``dialect`` the agent speaks that one, and is told in it.
 
     Raises:
         FixtureError: the committed files are wrong, so that nothing can be replayed.
     """
     loaded = load(place)
-    skip_elsewhere(loaded.scenario)
+    skip_elsewhere(loaded.scenario, dialect)
     committed = load_committed(loaded)
     refuse_hollow(loaded.scenario, committed.recording, place)
-    report, _ = await replay_loaded(loaded, committed, base)
-    return report
+    notes: list[str] = []
+    if dialect:
+        loaded, committed, notes = retold(loaded, committed, dialect)
+    report, capture = await replay_loaded(loaded, committed, base)
+    if dialect:
+        report = msgspec.structs.replace(report, flags=f" --dialect {dialect}")
+    retelling = committed.retelling
+    return report if retelling is None else as_retold(report, retelling, capture, notes)
 
 
 async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tuple[Report, Capture]:
@@ -57,6 +69,14 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
     stderr = capture.stderr if failures else ""
     used = sorted(allowed_checks(loaded) & {breach.check for breach in breaches})
     return Report(loaded.place.full_name, failures, surfaces.files, stderr, allowances=used), capture
+
+
+def as_retold(report: Report, retelling: Retelling, capture: Capture, notes: Sequence[str]) -> Report:
+    """The report of a replay in another dialect: what was not compared is noted; refresh, which replays in the
+    recorded one, mends nothing of it."""
+    failures = [msgspec.structs.replace(failure, mended_by=None) for failure in report.failures]
+    asked = request_notes([call.request for call in capture.calls], retelling.spoken, retelling)
+    return msgspec.structs.replace(report, failures=failures, notes=[*notes, *asked, *capture.notes])
 
 
 class Calls(Struct, frozen=True):
@@ -74,7 +94,7 @@ async def on_the_wire(
 
     def make_model(box: Sandbox, driver: Driver) -> ReplayModel:
         ids = RunIds(context_of(loaded.agent, box, install_root(loaded), (), None), driver.frames)
-        player = Player(committed.recording, canon_of(ids.canon))
+        player = Player(committed.recording, canonical(committed, canon_of(ids.canon)))
         header = loaded.agent.model.session_header if loaded.agent.model else ""
         tokens = LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen)
         models.append(ReplayModel(player, tokens, box.cwd, header, trace=driver.connection.trace))
@@ -82,6 +102,12 @@ async def on_the_wire(
 
     capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance), make_extra)
     return capture, Calls([*unrecorded(models[0])], [*unconsumed(models[0].player.unconsumed())])
+
+
+def canonical(committed: Committed, canon: Canon) -> Canon:
+    """``canon`` of a request as the dialect of the recording can say it too."""
+    retelling = committed.retelling
+    return canon if retelling is None else lambda request: canon(retelling.request(request))
 
 
 async def in_the_agent(loaded: Loaded, committed: Committed, base: Path) -> tuple[Capture, Calls]:
@@ -104,8 +130,21 @@ def surfaces_again(loaded: Loaded, committed: Committed, capture: Capture) -> Su
     """The surfaces of a replay's capture."""
     if not committed.wire:
         return surfaces_of(loaded, capture, [], committed.pins, [pin.header for pin in committed.pins.values()])
-    placed = place_live(capture.calls, committed.recording.calls)
-    return surfaces_of(loaded, capture, placed, committed.pins)
+    calls = capture.calls
+    if committed.retelling is not None:
+        common = committed.retelling.request
+        calls = [msgspec.structs.replace(call, request=common(call.request)) for call in calls]
+    surfaces = surfaces_of(loaded, capture, place_live(calls, committed.recording.calls), committed.pins)
+    return surfaces if committed.retelling is None else folded(surfaces, committed, committed.retelling)
+
+
+def folded(surfaces: Surfaces, committed: Committed, retelling: Retelling) -> Surfaces:
+    """The surfaces with their logs in the form that is compared across dialects."""
+    files = {
+        name: retelling.log(text, name) if is_log(name) and committed.own_log else text
+        for name, text in surfaces.files.items()
+    }
+    return msgspec.structs.replace(surfaces, files=files)
 
 
 def verdict(
@@ -129,13 +168,16 @@ def verdict(
     yield from workspace(loaded, capture)
     yield from wire(loaded, breaches)
     yield from calls.missing
-    yield from missed_waits(capture)
+    if committed.retelling is None:  # else an answer may be told in other pieces, and make other frames
+        yield from missed_waits(capture)
 
 
-def skip_elsewhere(scenario: Scenario) -> None:
-    """Skip a scenario that names other platforms."""
+def skip_elsewhere(scenario: Scenario, dialect: str) -> None:
+    """Skip a scenario that names other platforms, or in which no dialect is spoken."""
     if scenario.platforms and sys.platform not in scenario.platforms:
         pytest.skip(f"platforms = {scenario.platforms}, this is {sys.platform}")
+    if dialect and scenario.seam == "adapter":
+        pytest.skip('seam = "adapter": the model is in the agent itself, and no dialect is spoken')
 
 
 def refuse_hollow(scenario: Scenario, recording: Recording, place: Place) -> None:

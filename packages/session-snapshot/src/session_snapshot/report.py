@@ -23,7 +23,10 @@ class Failure(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The outcome of one replay: green when there is no failure. ``allowances`` are the declared breaches it needed."""
+    """The outcome of one replay: green when there is no failure. ``allowances`` are the declared breaches it needed.
+
+    ``notes`` say what was not compared; ``flags`` are those that the command needs to do the same again.
+    """
 
     name: str
     failures: Sequence[Failure]
@@ -31,6 +34,7 @@ class Report(Struct, frozen=True):
     stderr: str = ""
     notes: Sequence[str] = ()
     allowances: Sequence[str] = ()
+    flags: str = ""
 
     @property
     def green(self) -> bool:
@@ -74,7 +78,7 @@ def commands(report: Report, actual_folder: str) -> list[str]:
     lines = [f"actual files: {actual_folder}"] if actual_folder else []
     return [
         *lines,
-        f"run again:    nox -s {session_of(name)} -- {name}",
+        f"run again:    nox -s {session_of(name)} -- {name}{report.flags}",
         *([] if None in menders(report) else [refresh_command(menders(report))]),
     ]
 

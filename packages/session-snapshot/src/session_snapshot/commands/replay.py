@@ -19,6 +19,7 @@ from session_snapshot.mode import Mode, demand
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Replay each scenario N times.")
 @click.option("--shuffle", type=int, help="Shuffle the order by this seed.")
 @click.option("--load", is_flag=True, help="Burn every core beside the replay.")
+@click.option("--dialect", default="", help="Have the agent speak this dialect, and tell the recording in it.")
 @click.option("-n", "--workers", default="", help="Worker processes (auto, or a number; 0 for none).")
 def replay(
     names: tuple[str, ...],
@@ -28,6 +29,7 @@ def replay(
     repeat: int,
     shuffle: int | None,
     load: bool,
+    dialect: str,
     workers: str,
 ) -> None:
     """Replay scenarios without a key and without a network, and compare everything with what is committed.
@@ -36,7 +38,11 @@ def replay(
     """
     demand(Mode.REPLAY)
     places = select(snapshots, names, suites, agents)
-    arguments = pytest_arguments(places, bool(names), ReplayFlags(repeat, shuffle, load, workers))
+    if dialect:
+        from session_snapshot.dialects import demand_spoken
+
+        demand_spoken(places, dialect)
+    arguments = pytest_arguments(places, bool(names), ReplayFlags(repeat, shuffle, load, workers, dialect))
     import pytest
 
     code = pytest.main(arguments)
