@@ -1,12 +1,13 @@
 """Settings: the shipped file is complete, overlays change single keys, and every mistake names its line."""
 
+import os
 import re
 from pathlib import Path
 
 import acp_agent
 import msgspec
 import pytest
-from acp_agent.__main__ import SHIPPED
+from acp_agent.__main__ import SHIPPED, overlays_in, read_source
 from acp_agent.config import TABLES, Config, Source, parse_config, sessions_root
 from acp_agent.errors import ConfigError
 
@@ -88,6 +89,22 @@ def test_the_command_ends_with_2_and_the_sentence(spawn):
     assert agent.wait() == 2
     assert "unknown key 'bash_timeout' in [tools]; did you mean 'bash_timeout_seconds'?" in agent.stderr
     assert "Traceback" not in agent.stderr
+
+
+def test_the_environment_names_overlays_that_the_command_line_wins_over(spawn, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f'{name} = "{name}"')
+    variables = {"ACP_AGENT_OVERLAY": os.pathsep.join(str(tmp_path / name) for name in ("one", "two"))}
+    agent = spawn(overlay="three = 3", greet=False, variables=variables)
+    assert agent.wait() == 2
+    assert f"{tmp_path / 'one'}:1: unknown table [one]" in agent.stderr
+    (tmp_path / "one").write_text("model.retries = 1\nmodel.backoff_ms = -1")
+    (tmp_path / "two").write_text("model.retries = 2")
+    (tmp_path / "three").write_text("model.retries = 3")
+    sources = [SHIPPED, *overlays_in(variables), tmp_path / "three"]
+    assert parse_config([read_source(path) for path in sources[:-1]]).model.retries == 2
+    assert parse_config([read_source(path) for path in sources]).model.retries == 3
+    assert overlays_in({}) == []
 
 
 def test_the_version_is_the_packages():

@@ -53,7 +53,7 @@ def check_frame(frame, asked):
 
 def test_every_frame_is_one_the_schema_knows(provider, spawn):
     server = provider(SCRIPT)
-    agent = spawn(server)
+    agent = spawn(server, overlay="compaction.window_tokens = 100000")
     asked = {1: "initialize"}
 
     def start(method, **params):
@@ -86,6 +86,7 @@ def test_every_frame_is_one_the_schema_knows(provider, spawn):
         "user_message_chunk",
         "tool_call",
         "tool_call_update",
+        "usage_update",
     }
 
 

@@ -28,6 +28,9 @@ OPTIONS = {
     "hugeBytes": HUGE,
     "toolCalls": WRITES,
 }
+NEVER_COMPACT = "compaction.on_overflow = false"
+"""What a full context leads to has its own tests; here it is a refusal like others."""
+
 OVERLAY = "model.retries = 2\nmodel.retry_after_max_ms = 5"
 """With ``backoff_ms = 0`` (see ``spawn``): nothing waits but for a provider that says when to come again, briefly."""
 
@@ -153,7 +156,7 @@ def test_any_mixture_of_faults_is_met_by_the_policy_and_twice_the_same(provider,
     runs = []
     for _ in range(2):
         server = provider(ScriptedProvider(script_from_json(drawn, "drawn")))
-        agent = spawn(server, dialect=dialect, overlay=OVERLAY)
+        agent = spawn(server, dialect=dialect, overlay=f"{OVERLAY}\n{NEVER_COMPACT}")
         session = agent.new_session()
         answers = [told(agent.prompt(session, f"prompt {n}")) for n in range(40)]
         labels = [request.label for request in server.requests]

@@ -1,5 +1,8 @@
 """The command: ``acp-agent [--config FILE] [--overlay FILE ...]``. Reads the configuration, then serves on stdio.
 
+Overlays that ``$ACP_AGENT_OVERLAY`` names (joined as ``$PATH`` is) come before those of the command line: who starts
+the agent through an editor may have no say in its arguments.
+
 Exit codes: 0 after the client closed the pipe, 2 for a wrong configuration, 130 and 143 after SIGINT and SIGTERM.
 """
 
@@ -8,7 +11,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 
@@ -19,6 +22,9 @@ from acp_agent.connection import Connection
 from acp_agent.errors import ConfigError
 from acp_agent.world import real_world
 
+OVERLAYS = "ACP_AGENT_OVERLAY"
+"""The variable that names overlays."""
+
 SHIPPED = Path(__file__).with_name("config.toml")
 
 
@@ -26,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the agent to its end and return the exit code."""
     arguments = parse_arguments(argv)
     try:
-        config = parse_config([read_source(path) for path in (arguments.config, *arguments.overlay)])
+        paths = (arguments.config, *overlays_in(os.environ), *arguments.overlay)
+        config = parse_config([read_source(path) for path in paths])
         return asyncio.run(serve(config))
     except ConfigError as error:
         print(error, file=sys.stderr)  # noqa: T201
@@ -50,11 +57,15 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="acp-agent", description="A small coding agent speaking ACP on stdio.")
     parser.add_argument("--config", type=Path, default=SHIPPED, metavar="FILE", help="a complete configuration")
-    parser.add_argument(
-        "--overlay", type=Path, action="append", default=[], metavar="FILE", help="changes single keys; repeatable"
-    )
+    told = f"changes single keys; repeatable, the later file wins, and all win over those that ${OVERLAYS} names"
+    parser.add_argument("--overlay", type=Path, action="append", default=[], metavar="FILE", help=told)
     parser.add_argument("--version", action="version", version=f"acp-agent {__version__}")
     return parser.parse_args(argv)
+
+
+def overlays_in(environment: Mapping[str, str]) -> list[Path]:
+    """Return the overlays that the environment names."""
+    return [Path(name) for name in environment.get(OVERLAYS, "").split(os.pathsep) if name]
 
 
 def read_source(path: Path) -> Source:

@@ -137,6 +137,11 @@ def content_update(kind: str, content: Json, message_id: str | None = None) -> J
     return {"sessionUpdate": kind} | ({"messageId": message_id} if message_id else {}) | {"content": content}
 
 
+def usage_update(used: int, size: int) -> Json:
+    """Return how full the context is, in tokens."""
+    return {"sessionUpdate": "usage_update", "used": used, "size": size}
+
+
 def text_block(text: str) -> Json:
     """Return a text content block."""
     return {"type": "text", "text": text}

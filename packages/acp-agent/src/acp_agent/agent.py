@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import msgspec
-from llm_dialects import ImagePart, Message, Part, TextBlock
+from llm_dialects import DIALECTS, ImagePart, Message, Part, TextBlock
 from msgspec import Struct
 
 from acp_agent import __version__, acp
@@ -31,6 +31,7 @@ from acp_agent.jsonrpc import (
     notice_line,
     read_message,
 )
+from acp_agent.meter import Meter
 from acp_agent.model import open_model
 from acp_agent.prompt import system_prompt
 from acp_agent.session import Session
@@ -201,7 +202,8 @@ class Agent:
         system, tools = system_prompt(str(cwd), self._world.today()), offered_tools(self._config.tools.enabled)
         if session_id in self._sessions:
             self._sessions[session_id].log.close()
-        session = self._sessions[session_id] = Session(session_id, cwd, log, system, tools, resumed=resumed)
+        meter = Meter(DIALECTS[self._config.model.dialect])
+        session = self._sessions[session_id] = Session(session_id, cwd, log, system, tools, meter, resumed=resumed)
         return session
 
     def _stored_log(self, session_id: str) -> tuple[SessionLog, list[Event]]:

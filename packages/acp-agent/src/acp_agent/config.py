@@ -57,6 +57,16 @@ class PermissionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     ask: tuple[AskKind, ...]
 
 
+class CompactionConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[compaction]``: when a long conversation is summarised, and how."""
+
+    on_overflow: bool
+    threshold_tokens: int
+    window_tokens: int
+    summary_max_tokens: int
+    keep_tokens: int
+
+
 class TurnConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """``[turn]``: the bounds of one prompt."""
 
@@ -71,6 +81,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tools: ToolsConfig
     permissions: PermissionsConfig
     turn: TurnConfig
+    compaction: CompactionConfig
 
 
 class Source(Struct, frozen=True):
@@ -188,4 +199,5 @@ TABLES: dict[str, type[Struct]] = {
     "tools": ToolsConfig,
     "permissions": PermissionsConfig,
     "turn": TurnConfig,
+    "compaction": CompactionConfig,
 }

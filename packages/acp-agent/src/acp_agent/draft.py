@@ -17,7 +17,10 @@ from llm_dialects import (
     ToolCallDelta,
     Usage,
     UsageChunk,
+    failure_in,
 )
+
+from acp_agent.errors import ModelError
 
 
 class Draft:
@@ -76,6 +79,20 @@ class Draft:
                 return None
             case _:
                 assert_never(block)
+
+
+def finish_of(draft: Draft) -> FinishReason:
+    """Return how an answer finished.
+
+    Raises:
+        ModelError: it did not, or with an error.
+    """
+    if draft.finish is None:
+        raise ModelError("STREAM_CLOSED", "the stream ended before the answer was complete")
+    failure = failure_in([Finish(reason=draft.finish)])
+    if failure is not None:
+        raise ModelError(failure.code, failure.message)
+    return draft.finish
 
 
 def is_hollow(block: Block) -> bool:

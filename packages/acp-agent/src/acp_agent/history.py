@@ -21,9 +21,18 @@ class Repair(Struct, frozen=True):
 
 
 def past_messages(events: Sequence[Event]) -> list[Message]:
-    """Return the history as the model is to hear it."""
-    messages = [message for event in events if (message := message_of(event)) is not None]
-    return [message for message in messages if message.content]
+    """Return the history as the model is to hear it; what a compaction replaced is not in it."""
+    messages: list[Message] = []
+    shadowed = 0
+    for event in events:
+        message = message_of(event)
+        if event.type == "compaction/summary":
+            shadowed = event.data["shadowedRange"]["end"]
+        elif event.type == "compaction/end" and message is not None:
+            messages[:shadowed] = [message]
+        elif message is not None and message.content:
+            messages.append(message)
+    return messages
 
 
 def past_turns(events: Sequence[Event]) -> int:
@@ -42,7 +51,8 @@ def repairs(events: Sequence[Event]) -> list[Repair]:
     where = {"turn": turn, "step": steps[-1].data["step"] if steps else 1}
     closing = [Repair("step/end", where)] if open_step else []
     end = Repair("turn/end", {"turn": turn, "reason": {"kind": "interrupted"}})
-    return [*(lost_result(call, events, where) for call in unanswered(events)), *closing, end]
+    lost = [lost_result(call, events, where) for call in unanswered(events)]
+    return [*lost, *unfinished_compaction(events, where), *closing, end]
 
 
 def past_updates(events: Sequence[Event], context: ToolContext) -> Iterator[Json]:
@@ -72,6 +82,8 @@ def message_of(event: Event) -> Message | None:
             content = msgspec.convert(event.data["content"], tuple[TextBlock, ...])
             result = ToolResultPart(call_id=event.data["callId"], content=content, is_error=event.data["isError"])
             return Message(role="tool", content=(result,))
+        case "compaction/end" if "message" in event.data:
+            return Message(role="user", content=message_parts(event.data["message"]["content"]))
         case _:
             return None
 
@@ -96,6 +108,16 @@ def lost_result(call: ToolCallBlock, events: Sequence[Event], where: dict[str, J
     return Repair(
         "tool/result", where | {"callId": call.id, "content": content, "isError": True, "error": {"code": code}}
     )
+
+
+def unfinished_compaction(events: Sequence[Event], where: dict[str, Json]) -> list[Repair]:
+    """Return the end of a compaction that a crash cut short: it changed nothing."""
+    told = [event for event in events if event.type in ("compaction/start", "compaction/end")]
+    if not told or told[-1].type == "compaction/end":
+        return []
+    id = told[-1].data["compactionId"]
+    error = {"code": "INTERRUPTED", "message": "the agent ended before it was done"}
+    return [Repair("compaction/end", where | {"compactionId": id, "error": error})]
 
 
 def part_content(part: Part) -> Json:

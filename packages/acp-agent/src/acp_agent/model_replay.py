@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 
-from llm_dialects import Dialect, Request, StreamChunk
+from llm_dialects import Dialect, ProviderError, Request, StreamChunk, status_of
 from llm_replay import FixtureError, ReplayAdapter, ReplayedProviderError
 
 from acp_agent.errors import ConfigError, ModelError
@@ -23,12 +23,15 @@ class ReplayModel:
             raise ConfigError(error.what, str(error.path), error.line, error.mend or "") from None
 
     async def stream(self, request: Request, session_key: str) -> AsyncGenerator[StreamChunk, None]:
-        """Yield what was recorded for this request."""
+        """Yield what was recorded for this request. A failure before any chunk has the status a provider gives it."""
+        begun = False
         try:
             async for chunk in self._adapter.stream(self._as_sent(request), session_key):
+                begun = True
                 yield chunk
         except ReplayedProviderError as error:
-            raise ModelError(error.code, error.message, error.status) from None
+            status = None if begun else status_of(ProviderError(error.code, error.message, error.status))
+            raise ModelError(error.code, error.message, status) from None
 
     def _as_sent(self, request: Request) -> Request:
         return self._dialect.parse_request(self._dialect.render_request(request))

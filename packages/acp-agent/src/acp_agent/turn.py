@@ -13,22 +13,23 @@ from typing import Literal, Protocol, assert_never, cast
 
 from llm_dialects import (
     Block,
-    Finish,
     FinishReason,
     Json,
     Message,
+    Request,
     TextBlock,
     ToolCallBlock,
     ToolResultPart,
-    failure_in,
+    Usage,
     to_json,
 )
 from msgspec import Struct
 
 from acp_agent import acp
 from acp_agent.asking import ask
+from acp_agent.compacting import OVERFLOW, Compactor
 from acp_agent.config import Config
-from acp_agent.draft import Draft
+from acp_agent.draft import Draft, finish_of
 from acp_agent.errors import ModelError
 from acp_agent.model import Model
 from acp_agent.permissions import Allowed, Ask, Refused, chosen, judge, settle
@@ -139,7 +140,8 @@ class Turn:
             self._session.log.append(
                 "user/message", id=message_id, role="user", content=content, source={"kind": "user"}
             )
-            self._session.messages.append(self._prompt)
+            if self._prompt.content:
+                self._session.messages.append(self._prompt)
 
     def _end_step(self) -> None:
         """Close the step."""
@@ -149,10 +151,36 @@ class Turn:
     # ── The model's part ────────────────────────────────────────────────────────────────────────────────────────
 
     async def _answer(self) -> FinishReason:
+        """Get one answer. A context that is full is compacted, once: before the call or after it was refused."""
+        compactor = Compactor(self._session, self._services.config, self._services.model, self._log, self._log_retry)
+        compacted = compactor.due()
+        if compacted:
+            threshold = self._services.config.compaction.threshold_tokens
+            await compactor.run(self._services.world.new_id(), "threshold", thresholdTokens=threshold)
+        try:
+            return await self._ask()
+        except ModelError as failure:
+            if compacted and failure.code in OVERFLOW:
+                raise still_too_long(failure) from failure
+            if self._has_spoken() or not compactor.helps(failure):
+                raise
+            self._draft = None
+            await compactor.run(self._services.world.new_id(), "overflow", failure=told_failure(failure))
+        try:
+            return await self._ask()
+        except ModelError as failure:
+            raise still_too_long(failure) if failure.code in OVERFLOW else failure from failure
+
+    def _has_spoken(self) -> bool:
+        """Return whether the user has seen something of the answer that is being made."""
+        return self._draft is not None and bool(self._draft.partial_texts())
+
+    async def _ask(self) -> FinishReason:
         """Stream one answer to log and client, and keep it."""
         draft = self._draft = Draft(self._services.world.new_id())
         model, config = self._services.model, self._services.config.model
-        chunks = ask(model, self._session.request(config), self._session.id, config, self._log_retry)
+        request = self._session.request(config)
+        chunks = ask(model, request, self._session.id, config, self._log_retry)
         async with aclosing(chunks):
             async for chunk in chunks:
                 self._log("assistant/chunk", chunk=to_json(chunk))
@@ -163,8 +191,17 @@ class Turn:
         self._draft = None
         if draft.blocks():
             self._keep(draft, draft.blocks())
+        if draft.usage is not None:
+            self._count(draft.usage, request)
         self._open_calls = list(draft.tool_calls())
         return finish
+
+    def _count(self, usage: Usage, asked: Request) -> None:
+        """Take in what the provider counted; tell the client where the size of the window is known."""
+        config, meter = self._services.config, self._session.meter
+        meter.hear(usage, asked, self._session.context(config.model))
+        if config.compaction.window_tokens and meter.told is not None:
+            self._update(acp.usage_update(meter.told, config.compaction.window_tokens))
 
     def _keep(self, draft: Draft, blocks: tuple[Block, ...], **marks: Json) -> None:
         """Make an answer, or what there is of it, part of the history."""
@@ -252,29 +289,23 @@ class Turn:
 
     def _log_retry(self, failure: ModelError, retry: int, delay_ms: int) -> None:
         """Append that a call failed and is made again."""
-        told: dict[str, Json] = {"code": failure.code, "message": failure.message}
-        if failure.status is not None:
-            told["status"] = failure.status
         limit = self._services.config.model.retries
-        self._log("llm/retry", retry=retry, maxRetries=limit, delayMs=delay_ms, failure=told)
+        self._log("llm/retry", retry=retry, maxRetries=limit, delayMs=delay_ms, failure=told_failure(failure))
 
     def _update(self, update: Json) -> None:
         """Tell the client."""
         self._services.client.update(self._session.id, update)
 
 
-def finish_of(draft: Draft) -> FinishReason:
-    """Return how an answer finished.
+def told_failure(failure: ModelError) -> dict[str, Json]:
+    """Return a failure as the log tells it."""
+    status = {} if failure.status is None else {"status": failure.status}
+    return {"code": failure.code, "message": failure.message} | status
 
-    Raises:
-        ModelError: it did not, or with an error.
-    """
-    if draft.finish is None:
-        raise ModelError("STREAM_CLOSED", "the stream ended before the answer was complete")
-    failure = failure_in([Finish(reason=draft.finish)])
-    if failure is not None:
-        raise ModelError(failure.code, failure.message)
-    return draft.finish
+
+def still_too_long(failure: ModelError) -> ModelError:
+    """Return the error of a request that is refused as too long right after a compaction: another would not help."""
+    return ModelError(failure.code, f"too long even after a compaction: {failure.message}", failure.status)
 
 
 COMPLETED = End({"kind": "completed"}, "end_turn")
