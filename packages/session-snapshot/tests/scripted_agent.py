@@ -31,6 +31,7 @@ class ScriptedAgent:
         self.outcome = {}
         self.asked = 0
         self.early = []
+        self.read = b""
         self.out = sys.stdout.buffer
 
     # ── the conversation ──
@@ -51,10 +52,14 @@ class ScriptedAgent:
         self.perform(method, DEFAULTS.get(method, [["refuse"]]))
 
     def next_line(self):
-        if self.early:
-            return self.early.pop(0)
-        line = sys.stdin.buffer.readline()
-        return line or None
+        return self.early.pop(0) if self.early else self.read_line()
+
+    def read_line(self):
+        """The next line of stdin; ``None`` at its end. What was read of later ones is kept here, where it can be seen."""
+        while b"\n" not in self.read and (more := os.read(0, 1 << 16)):
+            self.read += more
+        line, end, self.read = self.read.partition(b"\n")
+        return line + end or None
 
     def perform(self, moment, default):
         self.counts[moment] = self.counts.get(moment, 0) + 1
@@ -160,7 +165,7 @@ class ScriptedAgent:
         """Ask the client anything, and wait for its answer."""
         self.asked += 1
         self.send({"jsonrpc": "2.0", "id": f"ask-{self.asked}", "method": method, "params": params})
-        while (line := sys.stdin.buffer.readline()) and json.loads(line).get("id") != f"ask-{self.asked}":
+        while (line := self.read_line()) and json.loads(line).get("id") != f"ask-{self.asked}":
             self.early.append(line)
         self.outcome = json.loads(line) if line else {}
 
@@ -169,7 +174,7 @@ class ScriptedAgent:
 
     def await_line(self):
         """Wait until the client sends something, and keep it for later."""
-        if (line := sys.stdin.buffer.readline()) != b"":
+        if (line := self.read_line()) is not None:
             self.early.append(line)
 
     def write(self, path, text):
@@ -224,7 +229,8 @@ class ScriptedAgent:
     def pause(self, seconds):
         """Do nothing for so long, but serve a client that goes on meanwhile."""
         request = self.request
-        if select.select([sys.stdin.buffer], [], [], seconds)[0] and (line := self.next_line()) is not None:
+        waits = self.early or b"\n" in self.read or select.select([0], [], [], seconds)[0]
+        if waits and (line := self.next_line()) is not None:
             self.handle(line)
         self.request = request
 
