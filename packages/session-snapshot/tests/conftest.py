@@ -8,12 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from llm_mock_server import ScriptedProvider, ThreadedServer, read_upstream, serve_in_thread
 from session_snapshot.fixtures import load_committed, pins_of
 from session_snapshot.record import record_all
 from session_snapshot.replay import replay_loaded, replay_scenario
@@ -218,8 +220,15 @@ class Suite:
 
     def script(self, *entries: dict | str) -> None:
         """``upstream.json``; a string is what the model says."""
-        told = [{"kind": "say", "text": entry} if isinstance(entry, str) else entry for entry in entries]
-        self.write("upstream.json", json.dumps({"entries": told}) + "\n")
+        self.write("upstream.json", entries_text(*entries))
+
+    @contextmanager
+    def provider(self, *entries: dict | str) -> Iterator[ThreadedServer]:
+        """A provider of its own, which knows no key but the real one; the scenario is live then, without a URL."""
+        self.edit("scenario.toml", 'recording = "scripted"', 'recording = "live"')
+        (self.turn / "upstream.json").unlink(missing_ok=True)
+        with serve_in_thread(scripted_provider(*entries), api_key=self.key) as server:
+            yield server
 
     def survivors(self) -> list[str]:
         """The processes of a command's runs that still run."""
@@ -316,6 +325,17 @@ class Suite:
         places = {name: str(temporary) for name in ("TMPDIR", "TMP", "TEMP")}
         inherited = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
         return inherited | places | variables
+
+
+def entries_text(*entries: dict | str) -> str:
+    """The text of an ``upstream.json``."""
+    told = [{"kind": "say", "text": entry} if isinstance(entry, str) else entry for entry in entries]
+    return json.dumps({"entries": told}) + "\n"
+
+
+def scripted_provider(*entries: dict | str) -> ScriptedProvider:
+    """A provider that says these."""
+    return ScriptedProvider(read_upstream(entries_text(*entries), "upstream.json"), ready_root=None)
 
 
 def survivors(base: Path) -> list[str]:

@@ -172,6 +172,11 @@ def test_what_cannot_be_blanked_is_withheld(monkeypatch: pytest.MonkeyPatch) -> 
     assert blanked(f"it is {key}", key) == "(withheld: the key shows in it)"
 
 
+@EACH
+def test_of_a_whole_key_nothing_is_left(key: str) -> None:
+    assert blanked(f"key {key}, {key[:20]}, {key[:6]}***{key[-4:]}", key).startswith(f"key {BLANK}, ")
+
+
 def test_lines() -> None:
     key = SHAPES["openai-project"]
     assert lines_with(f"one\ntwo {key}\nthree\n{json.dumps(key)} {key}\n", key) == [2, 4, 4]

@@ -9,7 +9,8 @@ from llm_dialects import Request, Throw
 from llm_mock_server import HttpRequest
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError, Refused
-from session_snapshot.record import record_all, refuse_no_key
+from session_snapshot.record import record_all
+from session_snapshot.record_key import refuse_no_key
 from session_snapshot.suites import load, place_of
 from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, given_url, scripted, upstream_of
 

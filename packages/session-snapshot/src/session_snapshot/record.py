@@ -1,339 +1,231 @@
 """Record mode: gate, run once against the provider, stage, prove by replaying, then swap the files in.
 
-The real key is in this process and in the recorder alone: never in the agent's environment, its logs or a written file.
+The real key is in this process and in the recorder alone: never in the agent's environment, its logs, a written file,
+or anything that is printed.
 """
 
 import asyncio
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
 
-import filelock
 import httpx
-from fixture_guard import check, read_files, render, surroundings
+from msgspec import Struct
 
-from session_snapshot.calls import LiveCall
-from session_snapshot.drive import Driver
 from session_snapshot.errors import AgentError, FixtureError, Refused
-from session_snapshot.evidence import intent_breaches
-from session_snapshot.fixtures import PROVENANCE, STDOUT, load_committed, pins_of
-from session_snapshot.mode import under_ci
+from session_snapshot.fixtures import STDOUT, pins_of
 from session_snapshot.newfixtures import new_fixtures
 from session_snapshot.pacing import Pace
-from session_snapshot.provenance import format_provenance, make_provenance
+from session_snapshot.record_faults import refuse_failed_calls, refuse_faulty, refuse_leaks, refuse_unanswered
+from session_snapshot.record_files import Attempt, add_provenance, prove, refuse_unguarded, swap_in
+from session_snapshot.record_gate import (
+    refuse_authored,
+    refuse_edited,
+    refuse_key_in_files,
+    refuse_no_oracle,
+    refuse_under_ci,
+    url_of,
+)
+from session_snapshot.record_key import Key, key_of
+from session_snapshot.record_progress import Progress, Say, shown
 from session_snapshot.recorder import RecordModel
-from session_snapshot.replay import agent_failures, replay_loaded
-from session_snapshot.report import Report, format_report
 from session_snapshot.run import Capture, run_scenario
 from session_snapshot.runroot import run_root
-from session_snapshot.sandbox import Sandbox, remove_tree
-from session_snapshot.secrets import find_key
-from session_snapshot.staging import recover, staging_root, swap
+from session_snapshot.sandbox import Sandbox
+from session_snapshot.secrets import blanked, find_key
+from session_snapshot.staging import recover, refuse_unwritable, scenario_lock
 from session_snapshot.suites import Loaded, Place, load
-from session_snapshot.told import DUMMY_KEY
 from session_snapshot.upstream import upstream_of
-
-Say = Callable[[str], None]
-
-PROOFS = 3
-"""A recording must replay identically this often, each time in a fresh sandbox, before it replaces the old one."""
+from session_snapshot.urls import host_of, is_local
 
 TIMEOUT = httpx.Timeout(300.0, connect=30.0)
-SHORTEST_KEY = 8
-"""A shorter key cannot be searched for in what was written without finding it by chance."""
-
-MACHINE_WRITTEN = ("session*.jsonl", "*.golden.jsonl", "header.system.md", "header.tools.json", "replay.override.json")
+OURS = (Refused, FixtureError, AgentError)
 
 
-def record_all(places: Sequence[Place], snapshots: Path, environment: Mapping[str, str], force: bool, say: Say) -> int:
-    """Record every place; the exit code. ``say`` prints progress.
+class Job(Struct, frozen=True):
+    """One scenario to record: what a person wrote, the key to show, and where (``""``: a script answers)."""
+
+    loaded: Loaded
+    key: Key
+    url: str
+
+    @property
+    def name(self) -> str:
+        """``suite/scenario``."""
+        return self.loaded.place.full_name
+
+
+def record_all(
+    places: Sequence[Place],
+    snapshots: Path,
+    environment: Mapping[str, str],
+    force: bool,
+    say: Say,
+    upstream: str | None = None,
+    complain: Say | None = None,
+) -> int:
+    """Record every place; the exit code: 0 all were recorded, 1 some, 2 none.
+
+    ``say`` prints progress, ``complain`` what went wrong with one of several; with one alone it is raised.
 
     Raises:
-        Refused: under CI, without the suite's key, or for a scenario that is written by hand.
+        Refused: under CI, without the suite's key, for a scenario that is written by hand, and so on: nothing was
+            asked then, and nothing written.
     """
-    if under_ci(environment):
-        raise Refused("recording needs a real key and rewrites fixtures, and this is CI", "record on your machine")
-    loaded = [load(place) for place in places]
-    keys = [require_key(one, environment) for one in loaded]
-    for one in loaded:
-        refuse_authored(one)
-        refuse_no_oracle(one)
-        if not force:
-            refuse_edited(one)
     for folder in recover(snapshots):
         say(f"finished what an interrupted command began in {folder}")
-    pins_first = sorted(zip(loaded, keys, strict=True), key=lambda pair: not pair[0].scenario.header.pin)
-    for one, key in pins_first:
-        with scenario_lock(snapshots, one.place):
-            asyncio.run(record_one(one, snapshots, key, say))
-        pins_of.cache_clear()
-    return 0
+    refuse_under_ci(environment)
+    jobs = [job_of(load(place), environment, upstream) for place in places]
+    for job in jobs:
+        with withheld(job.key.secret):
+            refuse(job, snapshots, force)
+    failed = []
+    for job in sorted(jobs, key=lambda job: not job.loaded.scenario.header.pin):
+        try:
+            record_job(job, snapshots, say)
+        except OURS as error:
+            if len(jobs) == 1:
+                raise
+            failed.append(job.name)
+            (complain or say)(f"session-snapshot: {job.name}: {error}\n")
+    return conclude([job.name for job in jobs if job.name not in failed], failed, say)
 
 
-def require_key(loaded: Loaded, environment: Mapping[str, str]) -> str:
-    """The real key of the suite.
-
-    Raises:
-        Refused: ``agent.toml`` has no ``[record]``, or its key variable is not set, or is too short to be one.
-    """
-    suite, record = loaded.place.suite, loaded.agent.record
-    if record is None:
-        raise Refused(f"suite {suite!r} says nothing about recording", "add [record] to its agent.toml")
-    key = environment.get(record.key_env, "")
-    if not key:
-        raise Refused(
-            f"recording suite {suite!r} needs a key: {record.key_env} is not set",
-            f"{record.key_env}=... nox -s snapshot_record -- {loaded.place.full_name}",
-        )
-    refuse_no_key(key, record.key_env, loaded.scenario.recording)
-    return key
+def conclude(recorded: Sequence[str], failed: Sequence[str], say: Say) -> int:
+    """Say what became of several scenarios; the exit code."""
+    if failed:
+        say(f"recorded: {', '.join(recorded) or 'none'}; failed, and as they were: {', '.join(failed)}")
+    return 0 if not failed else 1 if recorded else 2
 
 
-def refuse_no_key(key: str, variable: str, recording: str) -> None:
-    """Refuse what cannot be a key: it could not be sent, or not be searched for in what was written.
-
-    Raises:
-        Refused: it is too short, or holds a space, a line end or a letter that no HTTP header carries.
-    """
-    mend = "set the real one" if recording == "live" else "a scripted recording takes any value of 8 letters or more"
-    if len(key) < SHORTEST_KEY:
-        raise Refused(f"{variable} has {len(key)} characters, which is no key", mend)
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise Refused(f"{variable} holds a space, a line end or a letter beyond ASCII, which no key does", mend)
+# ── before anything is asked ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def refuse_authored(loaded: Loaded) -> None:
-    """Refuse a scenario whose recording a person wrote."""
-    if loaded.scenario.recording == "authored":
-        raise Refused(
-            f"{loaded.place.full_name} is authored: a person wrote its recording, and record would overwrite it",
-            'edit session.jsonl by hand, or set recording = "live" or "scripted"',
-        )
-
-
-def refuse_no_oracle(loaded: Loaded) -> None:
-    """Refuse a scenario that changes files and says nowhere how they must be in the end."""
-    if loaded.scenario.workspace.final and not (loaded.place.folder / "workspace.expected").is_dir():
-        raise Refused(
-            f"{loaded.place.full_name} says [workspace] final = true and has no workspace.expected/",
-            "write the files the agent must leave there, by hand: no mode ever writes them",
-        )
-
-
-def refuse_edited(loaded: Loaded) -> None:
-    """Refuse a scenario whose machine-written files differ from the last commit: recording would lose the edit."""
-    git = shutil.which("git")
-    if git is None:
-        return
-    # A file that is gone is no edit to lose: recording makes it again.
-    diff = ["diff", "--name-only", "--diff-filter=d", "--relative", "HEAD", "--", *MACHINE_WRITTEN]
-    command = [git, "-C", str(loaded.place.folder), *diff]
-    edited = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    if edited:
-        name = loaded.place.full_name
-        raise Refused(
-            f"{name}: not as in the last commit: {', '.join(edited)}; recording would overwrite that",
-            f"commit or restore them, or nox -s snapshot_record -- {name} --force",
-        )
-
-
-@contextmanager
-def scenario_lock(snapshots: Path, place: Place) -> Iterator[None]:
-    """One recording at a time per scenario.
+def job_of(loaded: Loaded, environment: Mapping[str, str], upstream: str | None) -> Job:
+    """What is to be done for a scenario.
 
     Raises:
-        Refused: another process records it.
+        Refused, FixtureError: no model can be asked for it.
     """
-    folder = staging_root(snapshots)
-    folder.mkdir(exist_ok=True)
-    lock = filelock.FileLock(folder / f"{place.suite}--{place.name}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise Refused(f"{place.full_name} is being recorded already", "wait for the other command, or end it") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    refuse_authored(loaded)
+    url = url_of(loaded, upstream) if loaded.agent.record is not None else ""
+    return Job(loaded, key_of(loaded, environment, Path.cwd(), url), url)
 
 
-async def record_one(loaded: Loaded, snapshots: Path, key: str, say: Say) -> None:
-    """Record one scenario, prove the recording, and put it in the old one's place.
+def refuse(job: Job, snapshots: Path, force: bool) -> None:
+    """Refuse what must not be recorded, or could not be kept.
+
+    Raises:
+        Refused: why.
+    """
+    refuse_no_oracle(job.loaded)
+    if not force:
+        refuse_edited(job.loaded)
+    refuse_key_in_files(job.loaded, job.key.secret)
+    refuse_unwritable(snapshots, job.loaded.place.folder, f"nox -s snapshot_record -- {job.name}")
+
+
+# ── one scenario ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def record_job(job: Job, snapshots: Path, say: Say) -> None:
+    """Record one scenario, whatever else records meanwhile; nothing that is said shows the key.
 
     Raises:
         AgentError, FixtureError, Refused: it cannot be; the old recording is untouched then.
     """
-    name = loaded.place.full_name
-    say(f"{name}: recording")
+    prices = job.loaded.agent.record.prices if job.loaded.agent.record else {}
+    secret = job.key.secret
+    progress = Progress(job.name, prices, lambda line: say(blanked(line, secret)))
+    with withheld(secret), scenario_lock(snapshots, job.loaded.place):
+        attempt = Attempt(job.loaded, snapshots, secret)
+        with kept(attempt, say), shown(progress):
+            asyncio.run(record_one(job, attempt, progress))
+    pins_of.cache_clear()
+    progress.say(f"{job.name}: recorded: {progress.summary()}")
+
+
+@contextmanager
+def withheld(secret: str) -> Iterator[None]:
+    """Let no error out that shows the key; not even one of the harness's own defects."""
+    try:
+        yield
+    except Exception as error:
+        if not find_key(str(error), secret):
+            raise
+        what, _, mend = blanked(str(error), secret).rpartition("\nmend: ")
+        raise Refused(what or mend, mend if what else "report this defect") from None
+
+
+@contextmanager
+def kept(attempt: Attempt, say: Say) -> Iterator[None]:
+    """Keep what a failed recording brought, and say where, before the line that mends it."""
+    try:
+        yield
+    except OURS as error:
+        if where := attempt.keep(str(error)):
+            raise with_more(error, where) from error
+        raise
+    except BaseException as error:  # Ctrl-C as well: what was answered by then was paid for
+        if where := attempt.keep(repr(error)):
+            say(where)
+        raise
+
+
+def with_more(error: Exception, more: str) -> Exception:
+    """An error of ours with a sentence before the line that mends it."""
+    match error:
+        case FixtureError(what=what, path=path, line=line, mend=mend):
+            return FixtureError(f"{what}\n{more}", path, line, mend)
+        case AgentError(what=what, mend=mend):
+            return AgentError(f"{what}\n{more}", mend)
+        case _:
+            what, _, mend = str(error).rpartition("\nmend: ")
+            return Refused(f"{what}\n{more}", mend)
+
+
+async def record_one(job: Job, attempt: Attempt, progress: Progress) -> None:
+    """Run, stage, prove, swap in."""
+    progress.enter("recording")
     with run_root() as base:
-        async with upstream_of(loaded, key) as upstream:
-            capture = await record_run(loaded, base, upstream.url, key, say)
+        async with upstream_of(job.loaded, job.key.value, job.url or None) as upstream:
+            capture = await record_run(job, attempt, base, upstream.url, progress)
         upstream.refuse_exhausted(capture.calls)
-        refuse_faulty(loaded, capture)
+        variable = job.loaded.agent.record.key_env if job.loaded.agent.record else ""
+        refuse_failed_calls(job.loaded, capture.calls, variable, job.url)
+        refuse_leaks(capture, {}, job.key.secret)
+        refuse_faulty(job.loaded, capture)
         upstream.refuse_leftovers()
-        files, counts = new_fixtures(loaded, capture)
-        refuse_leaks(capture, files, key)
-        staged = stage(loaded, snapshots, files)
-        write_provenance(loaded, staged, capture, counts)
-        stdout = await prove(loaded, staged, base, say)
-    (staged / STDOUT).write_text(stdout, encoding="utf-8", newline="")
-    write_provenance(loaded, staged, capture, counts)
-    refuse_unguarded(loaded, snapshots, staged)
-    finish(loaded, snapshots, staged)
-    say(f"{name}: recorded, {len(capture.calls)} model call(s)")
+        refuse_unanswered(job.loaded, capture.calls)
+        files, counts = new_fixtures(job.loaded, capture)
+        attempt.files = files
+        refuse_leaks(capture, files, job.key.secret)
+        attempt.stage(files)
+        add_provenance(attempt, capture, counts, job.url)
+        stdout = await prove(attempt, base, progress)
+    progress.stage = "writing"
+    attempt.add(STDOUT, stdout)
+    add_provenance(attempt, capture, counts, job.url)
+    refuse_leaks(capture, attempt.staged(), job.key.secret)
+    refuse_unguarded(attempt)
+    swap_in(attempt)
 
 
-async def record_run(loaded: Loaded, base: Path, url: str, key: str, say: Say) -> Capture:
+async def record_run(job: Job, attempt: Attempt, base: Path, url: str, progress: Progress) -> Capture:
     """One run against the provider."""
-    async with httpx.AsyncClient(timeout=TIMEOUT, trust_env=loaded.scenario.recording == "live") as client:
-        model = RecordModel(client, url, key)
-        model.progress = lambda call: say(f"{loaded.place.full_name}: model call {call.number} {outcome(call)}")
+    async with client_for(job.url) as client:
+        model = RecordModel(client, url, job.key.value)
+        model.progress = progress.call_done
+        attempt.calls = progress.calls = model.calls
 
-        def make_model(_box: Sandbox, _driver: Driver) -> RecordModel:
+        def make_model(_box: Sandbox, _driver: object) -> RecordModel:
             return model
 
-        return await run_scenario(loaded, base, make_model, Pace(None))
+        attempt.capture = await run_scenario(job.loaded, base, make_model, Pace(None))
+    return attempt.capture
 
 
-def outcome(call: LiveCall) -> str:
-    """How a call went, in a word."""
-    return type(call.entry).__name__.lower() if call.entry is not None else "refused"
-
-
-def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
-    """Refuse a run in which the agent misbehaved or that does not show what its author says it shows.
-
-    Raises:
-        AgentError: it misbehaved.
-        FixtureError: ``[expect]`` is broken.
-    """
-    faults = list(agent_failures(capture))
-    if faults:
-        raise AgentError(format_report(Report(loaded.place.full_name, faults, {}, capture.stderr), ""))
-    breaches = intent_breaches(loaded, capture)
-    if breaches:
-        raise FixtureError(
-            "the run breaks [expect], so it is not recorded: " + "; ".join(breaches),
-            f"{loaded.place.full_name}/scenario.toml",
-            None,
-            "correct upstream.json or the agent, or [expect] if the intent changed",
-        )
-
-
-def refuse_leaks(capture: Capture, files: Mapping[str, str], key: str) -> None:
-    """Refuse a run in which the real key got anywhere it must not be.
-
-    Raises:
-        AgentError: it did, and where.
-    """
-    places: dict[str, str | bytes] = {f"the file {name}": text for name, text in files.items()}
-    places |= {f"the agent's variable {name}": value for name, value in capture.environment.items()}
-    places |= {"the agent's stdout": capture.stdout, "the agent's stderr": capture.stderr}
-    places |= {f"{name} in the agent's folder": content for name, content in capture.after.items()}
-    found = [where for where, content in places.items() if find_key(content, key)]
-    if found:
-        raise AgentError(
-            f"the real key shows in {', '.join(found)}; nothing was written",
-            f"the agent is given {DUMMY_KEY!r} only: find where it took the key from, and revoke the key",
-        )
-
-
-def stage(loaded: Loaded, snapshots: Path, files: Mapping[str, str]) -> Path:
-    """Write the new machine-written files, with a person's own beside them, into a folder of their own."""
-    staged = staging_root(snapshots) / f"new--{loaded.place.suite}--{loaded.place.name}"
-    remove_tree(staged)
-    staged.mkdir(parents=True)
-    for name, text in files.items():
-        (staged / name).write_text(text, encoding="utf-8", newline="")
-    return staged
-
-
-def write_provenance(loaded: Loaded, staged: Path, capture: Capture, counts: Sequence[Mapping[str, int]]) -> None:
-    """Write who made the staged files, and their digest."""
-    assert loaded.agent.model is not None
-    files = {path.name: path.read_bytes() for path in staged.iterdir() if path.name != PROVENANCE}
-    provenance = make_provenance(
-        "record",
-        "model" if loaded.scenario.recording == "live" else "script",
-        capture.agent_info,
-        model_name(loaded, capture.calls),
-        loaded.agent.model.dialect,
-        lock_of(loaded),
-        files,
-        counts,
-    )
-    (staged / PROVENANCE).write_text(format_provenance(provenance), encoding="utf-8", newline="")
-
-
-def model_name(loaded: Loaded, calls: Sequence[LiveCall]) -> str:
-    """The model that was asked for."""
-    asked = [str(call.request.params.get("model")) for call in calls if call.request.params.get("model")]
-    assert loaded.agent.model is not None
-    return asked[0] if asked else loaded.agent.model.name
-
-
-def lock_of(loaded: Loaded) -> Path | None:
-    """The lock the agent was installed from: its own, else the workspace's."""
-    own, workspace = (
-        loaded.place.suite_folder / "uv.lock",
-        loaded.place.suite_folder.resolve().parent.parent / "uv.lock",
-    )
-    return own if own.is_file() else workspace if workspace.is_file() else None
-
-
-async def prove(loaded: Loaded, staged: Path, base: Path, say: Say) -> str:
-    """Replay the staged recording until it is proved; the stdout surface, which a keyless replay and no live run makes.
-
-    Raises:
-        AgentError: a replay is red, or two replays differ.
-    """
-    stdout = ""
-    for number in range(1, PROOFS + 1):
-        committed = load_committed(loaded, staged)
-        report, _ = await replay_loaded(loaded, committed, base)
-        if number == 1:
-            stdout = str(report.actual[STDOUT])
-            (staged / STDOUT).write_text(stdout, encoding="utf-8", newline="")
-            report = Report(report.name, [f for f in report.failures if f.surface != "stdout"], report.actual)
-        if not report.green:
-            raise AgentError(
-                f"replay {number} of {PROOFS} of the new recording is not identical; it is kept in {staged}\n"
-                + format_report(report, "")
-            )
-        say(f"{loaded.place.full_name}: replay {number} of {PROOFS} is identical")
-    return stdout
-
-
-def refuse_unguarded(loaded: Loaded, snapshots: Path, staged: Path) -> None:
-    """Refuse a recording in which the fixture guard finds something.
-
-    Raises:
-        FixtureError: it does; the staged files are kept.
-    """
-    scenario = loaded.place.full_name
-    files = {name: content for name, content in read_files(snapshots).items() if not machine_written(name, scenario)}
-    files |= {f"{scenario}/{path.name}": path.read_bytes() for path in staged.iterdir()}
-    findings = check(files, surroundings(), under=scenario)
-    if findings:
-        raise FixtureError(
-            f"the guard refuses the new recording, which is kept in {staged}\n" + render(findings, "human"),
-            f"{scenario}/session.jsonl",
-        )
-
-
-def machine_written(name: str, scenario: str) -> bool:
-    """Whether a file is one that recording this scenario replaces."""
-    folder, _, file = name.rpartition("/")
-    return folder == scenario and any(fnmatch(file, pattern) for pattern in (*MACHINE_WRITTEN, PROVENANCE))
-
-
-def finish(loaded: Loaded, snapshots: Path, staged: Path) -> None:
-    """Put the proved files in the old ones' place and remove machine-written files that are no more."""
-    files = {path.name: path.read_bytes() for path in staged.iterdir()}
-    folder = loaded.place.folder
-    old = {path.name for pattern in MACHINE_WRITTEN for path in folder.glob(pattern)}
-    swap(snapshots, folder, files, sorted(old - files.keys()))
-    remove_tree(staged)
+def client_for(url: str) -> httpx.AsyncClient:
+    """The recorder's client: a provider is reached through the user's proxies, this machine is not."""
+    direct = {f"all://{host_of(url)}": None} if is_local(url) else {}
+    return httpx.AsyncClient(timeout=TIMEOUT, trust_env=bool(url), mounts=direct)

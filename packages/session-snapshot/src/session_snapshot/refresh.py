@@ -16,8 +16,7 @@ from session_snapshot.drift import Change, changes_between, group_lines
 from session_snapshot.errors import FixtureError
 from session_snapshot.fixtures import PROVENANCE, Committed, is_log, load_committed, pins_of
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
-from session_snapshot.provenance import Provenance, format_provenance, make_provenance
-from session_snapshot.record import lock_of
+from session_snapshot.provenance import Provenance, format_provenance, lock_of, make_provenance
 from session_snapshot.replay import refuse_hollow, replay_loaded, surfaces_again
 from session_snapshot.report import INTENT, Report, format_failures, format_report, grouped, menders
 from session_snapshot.run import Capture
@@ -176,4 +175,5 @@ def new_provenance(one: Refreshed, files: dict[str, bytes]) -> Provenance:
         lock_of(one.loaded),
         {name: content for name, content in files.items() if name != PROVENANCE},
         one.capture.counts,
+        old.source if old else "",
     )

@@ -157,7 +157,8 @@ def grown(data: bytes, at: int, form: bytes, start: int, size: int) -> Span:
 @lru_cache(maxsize=8)
 def forms(key: str) -> tuple[Form, ...]:
     """The byte strings that give a key away, or the private part of one."""
-    private = key[len(public_part(key)) :]
+    public = public_part(key)
+    private = key[len(public) :]
     raw = private.encode("utf-8", "surrogatepass")
     quoted = {quote(private, safe=""), quote_plus(private)}
     told = {*escaped(private, True), *escaped(private, False), *quoted, *map(lowered, quoted)}
@@ -166,7 +167,8 @@ def forms(key: str) -> tuple[Form, ...]:
     packed = [encoded(raw, shift).encode() for shift in range(3)]
     unpacked = {Form(text, least_of(text, private)) for text in (*plain, *wide)}
     urls = [text.translate(URL_SAFE) for text in packed]
-    return (*unpacked, *{Form(text, least_of(text, private, RUN_OF_BASE64)) for text in (*packed, *urls)})
+    whole = [Form(text := key.encode("utf-8", "surrogatepass"), len(text))] if public else []  # its beginning goes, too
+    return (*whole, *unpacked, *{Form(text, least_of(text, private, RUN_OF_BASE64)) for text in (*packed, *urls)})
 
 
 def public_part(key: str) -> str:

@@ -1,0 +1,154 @@
+"""What is refused once a recording has run: what went wrong on its way, and where the key shows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from llm_dialects.chunks import ReasoningDelta, TextDelta, ToolCallDelta
+from llm_dialects.entries import Chunks, Entry, Throw, entry_to_json
+from llm_dialects.errors import ProviderError, status_of
+from llm_mock_server import CapturedRequest
+from msgspec import UNSET
+from normalizer import canonical_line
+
+from session_snapshot.calls import LiveCall
+from session_snapshot.errors import AgentError, FixtureError, Refused
+from session_snapshot.evidence import intent_breaches
+from session_snapshot.replay import agent_failures
+from session_snapshot.report import Report, format_failures
+from session_snapshot.run import Capture
+from session_snapshot.secrets import find_key
+from session_snapshot.suites import Loaded, short
+from session_snapshot.told import DUMMY_KEY
+
+
+def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str, url: str) -> None:
+    """Refuse a live recording in which the provider failed, unless the scenario is about that.
+
+    Raises:
+        Refused: it did: which call, how, and what can be done.
+    """
+    if loaded.scenario.recording != "live" or loaded.scenario.overridden:
+        return
+    for number, call in enumerate(calls):
+        if isinstance(call.entry, Throw):
+            what, mend = told_failure(call.entry, variable, url)
+            again = f"nox -s snapshot_record -- {loaded.place.full_name}"
+            raise Refused(f"the provider failed at model call {number}: {what}", f"{mend}, then {again}")
+
+
+def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
+    """A failure of the provider in a sentence, and what mends it."""
+    status = failure.status if failure.status is not UNSET else None
+    status = status_of(ProviderError(failure.code, failure.message, status))
+    shown = f"HTTP {status}, " if status is not None and not failure.chunks else ""
+    mends = {
+        401: f"set {variable} to a key that {url} takes",
+        403: f"set {variable} to a key that may use this model",
+        404: f"see that the model's name and the path of {url} are right (most end in /v1)",
+        429: "wait, or raise the account's limit",
+    }
+    lost = "see that it can be reached" if failure.code == "STREAM_CLOSED" else "try once more"
+    return f"{shown}{failure.code}: {failure.message}", mends.get(status or 0, lost)
+
+
+def refuse_unanswered(loaded: Loaded, calls: Sequence[LiveCall]) -> None:
+    """Refuse to call a recording live in which no model said anything.
+
+    Raises:
+        FixtureError: none did.
+    """
+    if loaded.scenario.recording == "live" and not any(isinstance(call.entry, Chunks) for call in calls):
+        raise FixtureError(
+            'recording = "live" says that a model answered, and in this run none did',
+            f"{short(loaded.place.folder)}/scenario.toml",
+            None,
+            'set recording = "scripted" and write upstream.json (without a model call: {"entries": []})',
+        )
+
+
+def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
+    """Refuse a run in which the agent misbehaved or that does not show what its author says it shows.
+
+    Raises:
+        AgentError: it misbehaved.
+        FixtureError: ``[expect]`` is broken.
+    """
+    faults = list(agent_failures(capture))
+    if faults:
+        report = Report(loaded.place.full_name, faults, {}, capture.stderr)
+        raise AgentError(
+            f"the run went wrong, so it is not recorded\n\n{format_failures(report)}\n",
+            f"correct what is named there, then nox -s snapshot_record -- {loaded.place.full_name}",
+        )
+    breaches = intent_breaches(loaded, capture)
+    if breaches:
+        raise FixtureError(
+            "the run breaks [expect], so it is not recorded: " + "; ".join(breaches),
+            f"{loaded.place.full_name}/scenario.toml",
+            None,
+            "correct upstream.json or the agent, or [expect] if the intent changed",
+        )
+
+
+# ── the key ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refuse_leaks(capture: Capture, files: Mapping[str, str | bytes], key: str) -> None:
+    """Refuse a run in which the real key got anywhere it must not be.
+
+    Raises:
+        AgentError: it did, and where.
+    """
+    answers = list(showing(answers_of(capture.calls), key))
+    others = list(showing([*of_the_agent(capture), *((f"the file {name}", text) for name, text in files.items())], key))
+    if answers or others:
+        asked = f"the agent is given {DUMMY_KEY!r} only: find where it took the key from, and revoke the key"
+        told = "the provider tells it: use another key or endpoint, and revoke this one"
+        raise AgentError(
+            f"the real key shows in {', '.join([*answers, *others])}; nothing of it was written",
+            told if answers else asked,
+        )
+
+
+def showing(places: Iterator[tuple[str, str | bytes]] | Sequence[tuple[str, str | bytes]], key: str) -> Iterator[str]:
+    """The names of the places in which the key shows."""
+    return (where for where, content in places if find_key(content, key))
+
+
+def answers_of(calls: Sequence[LiveCall]) -> Iterator[tuple[str, str | bytes]]:
+    """What the provider said, as it came and put together."""
+    for number, call in enumerate(calls):
+        if call.entry is not None:
+            content = f"{canonical_line(entry_to_json(call.entry))}\n{joined(call.entry)}"
+            yield f"the provider's answer to model call {number}", content
+
+
+def joined(entry: Entry) -> str:
+    """All pieces of text of an answer in one: a key may be cut between them."""
+    pieces = []
+    for chunk in entry.chunks:
+        match chunk:
+            case TextDelta(text=text) | ReasoningDelta(text=text) | ToolCallDelta(arguments_delta=text):
+                pieces.append(text)
+            case _:
+                pass
+    return "".join(pieces)
+
+
+def of_the_agent(capture: Capture) -> Iterator[tuple[str, str | bytes]]:
+    """All that the agent was told, said, asked and left."""
+    for name, value in capture.environment.items():
+        yield f"the agent's variable {name}", value
+    yield "the agent's stdout", capture.stdout
+    yield "the agent's stderr", capture.stderr
+    for request in capture.requests:
+        yield f"the agent's request {request.method} {request.path}", request.body
+        yield f"the headers of the agent's request {request.method} {request.path}", told(request)
+    for name, content in capture.after.items():
+        yield f"{name} in the agent's folder", content
+    for log in capture.logs:
+        yield f"the agent's log {log.name}", canonical_line([log.header, *(event.data for event in log.events)])
+
+
+def told(request: CapturedRequest) -> str:
+    """What a request tells outside its body."""
+    return "\n".join([request.query, *(f"{name}: {value}" for name, value in request.headers)])
