@@ -19,6 +19,7 @@ BEHIND = PROMPT | {"background": True}
 GO = {"op": "sendRaw", "text": '{"jsonrpc":"2.0","method":"go"}'}
 END = {"op": "waitForTurnEnd"}
 DONE = [["respond", {}]]
+CLOSE, CLOSED = {"op": "closeSession"}, [["say", "closed"], *DONE]
 LOGGED = '[persistence]\nformat = "session-snapshot"\nlog = "{{home}}/log/*.jsonl"\n'
 HEADER = {"type": "session", "format": "session-snapshot", "version": 1, "id": "{{session}}", "createdAt": 1, "cwd": ""}
 CHILD = HEADER | {"id": "child-1", "parentSession": "{{session}}", "createdAt": 2}
@@ -98,10 +99,10 @@ OPS = {
         ("stopReason", "cancelled"),
     ),
     "promptAndWaitForAgentMessage": Row(
-        [*OPENING, {"op": "promptAndWaitForAgentMessage", "text": "Say hello.", "waitForText": "background"}],
-        {"session_prompt": [*TURN, ["pause", 0.25], ["say", "background"]], "eof": [["say", "over"]]},
+        [*OPENING, {"op": "promptAndWaitForAgentMessage", "text": "Say hello.", "waitForText": "background"}, CLOSE],
+        {"session_prompt": [*TURN, ["pause", 0.25], ["say", "background"]], "session_close": CLOSED},
         ("session/prompt", {"prompt": [BLOCK]}),
-        ("background", "over"),
+        ("background", "closed"),
     ),
     "cancel": Row(
         [*OPENING, BEHIND, {"op": "cancel", "waitForFile": {"path": "now"}}, END],
@@ -112,8 +113,8 @@ OPS = {
     "waitForFile": waits({"op": "waitForFile", "path": "sub/now", "contains": "x"}, acts=[["write", "sub/now", "x"]]),
     "waitForTurnStart": waits({"op": "waitForTurnStart"}, acts=[["update", "plan", {"entries": []}]]),
     "waitForTurnEnd": Row(
-        [*OPENING, BEHIND, END, {"op": "closeSession"}],
-        {"session_prompt": [["pause", 0.25], *LAST], "session_close": [["say", "closed"], *DONE]},
+        [*OPENING, BEHIND, END, CLOSE],
+        {"session_prompt": [["pause", 0.25], *LAST], "session_close": CLOSED},
         order=("stopReason", "closed"),
     ),
     "waitForUpdate": waits({"op": "waitForUpdate", "kind": "plan"}, acts=[["update", "plan", {"entries": []}]]),
@@ -141,9 +142,9 @@ OPS = {
         seen=lambda capture: capture.after == {},
     ),
     "sendRaw": Row(
-        [*OPENING, GO | {"replies": 1}],
-        {"go": [["pause", 0.25], ["say", "gone"]], "eof": [["say", "over"]]},
-        order=("gone", "over"),
+        [*OPENING, GO | {"replies": 1}, CLOSE],
+        {"go": [["pause", 0.25], ["say", "gone"]], "session_close": CLOSED},
+        order=("gone", "closed"),
     ),
     "restart": Row(
         [*OPENING, {"op": "restart"}, OPENING[0]], {"eof": [["say", "over"]]}, order=("over", "agentCapabilities")
