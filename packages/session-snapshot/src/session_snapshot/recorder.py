@@ -1,39 +1,48 @@
 """Record mode's model: forwards every call to the real provider, streams the answer through as it arrives, and keeps
 it.
 
-Only this module holds the real key; the agent has a dummy. What a call was is kept as what it was: an answer, a failure
-(``throw``) or a silence the agent gave up on (``hang``).
+Only this module holds the real key; the agent has a dummy. What the agent gets is what the provider said, byte for byte
+and as it comes, but for the compression that nobody asked for and headers that are this hop's own. What a call was is
+kept as what it was (:mod:`session_snapshot.heard`).
 """
 
-import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 
 import httpx
 from llm_dialects.actions import Action, Body, Head, Reset
-from llm_dialects.chunks import Finish, StreamChunk
-from llm_dialects.dialect import Dialect, DialectError, is_streamed
+from llm_dialects.dialect import Dialect
 from llm_dialects.dialects import DIALECTS
-from llm_dialects.entries import Chunks, Entry, Hang, Throw
-from llm_dialects.errors import ProviderError, classify, status_of
-from llm_dialects.requests import Request
+from llm_dialects.entries import Throw
 from llm_mock_server import HttpRequest
-from msgspec import UNSET
 
 from session_snapshot.calls import LiveCall
+from session_snapshot.forwarding import MOVED, next_url, target_of, told_away, why_unreachable
+from session_snapshot.heard import MALFORMED, REDIRECTED, RETOLD, TIMEOUT, UNREACHABLE, Heard
 
 DROPPED = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "accept-encoding", "authorization",
-     "x-api-key", "x-goog-api-key", "api-key", "proxy-authorization", "cookie"}
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
+     "accept-encoding", "authorization", "x-api-key", "x-goog-api-key", "api-key", "proxy-authorization",
+     "proxy-connection", "cookie"}
 )  # fmt: skip
 """Request headers that are this hop's own, or that carry a key: the recorder sets its own."""
 
-KEPT = ("content-type", "retry-after", "request-id", "x-request-id")
+KEPT = ("content-type", *RETOLD, "request-id", "x-request-id")
 """Response headers an agent may act on; the others tell of the provider's account."""
 
-KEY_MEMBERS: dict[str, str] = {"gemini": "key"}
-"""The member of the query that may hold the key; it is left out, and the header holds the real one."""
+DECODED = frozenset({"", "identity", "gzip", "deflate"})
+"""Codings of a body that can be undone, should a provider use one unasked."""
 
-VERSIONED = re.compile(r"/v\d\w*/.*")
+HOPS = 5
+"""How often a call is asked again elsewhere."""
+
+UNREACHED = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.InvalidURL,
+)
 
 
 class RecordModel:
@@ -44,7 +53,7 @@ class RecordModel:
     ) -> None:
         """``upstream`` is the provider's base URL for the dialect, ``key`` the real key."""
         self.client = client
-        self.upstream = upstream.rstrip("/")
+        self.upstream = upstream
         self.key = key
         self.dialects = dialects
         self.calls: list[LiveCall] = []
@@ -53,108 +62,82 @@ class RecordModel:
     def __call__(self, http: HttpRequest) -> AsyncIterator[Action]:
         """Forward one model call."""
         dialect = self.dialects[http.dialect]
-        return self.forward(dialect, http, dialect.parse_request(http.json))
-
-    async def forward(self, dialect: Dialect, http: HttpRequest, request: Request) -> AsyncIterator[Action]:
-        """Stream one answer through; whatever happens, the call is kept."""
+        request = dialect.parse_request(http.json)
         self.calls.append(LiveCall(http.number, request, http.body, None, None))
-        place = len(self.calls) - 1
-        taken: list[StreamChunk] = []
-        entry: Entry = Hang()
+        return self.forward(len(self.calls) - 1, http, Heard(dialect, request))
+
+    async def forward(self, place: int, http: HttpRequest, heard: Heard) -> AsyncIterator[Action]:
+        """Stream one answer through; whatever happens, the call is kept."""
+        call = self.calls[place]
         try:
-            async for action, so_far in self.exchange(dialect, http, request, taken):
-                entry = so_far
-                yield action
+            async with aclosing(self.exchange(http, heard)) as actions:
+                async for action in actions:
+                    yield heard.take(action)
+            heard.over()
         finally:
-            self.calls[place] = LiveCall(http.number, request, http.body, None, entry)
+            self.calls[place] = LiveCall(call.number, call.request, call.body, None, heard.entry())
             self.progress(self.calls[place])
 
-    async def exchange(
-        self, dialect: Dialect, http: HttpRequest, request: Request, taken: list[StreamChunk]
-    ) -> AsyncIterator[tuple[Action, Entry]]:
-        """Yield each action together with what the call is so far (a call the agent gives up on is a hang)."""
-        url = self.upstream + below_base(dialect, http)
+    async def exchange(self, http: HttpRequest, heard: Heard) -> AsyncGenerator[Action, None]:
+        """Yield what the provider says; where it says nothing, what a client without a recorder would see of that."""
+        url = target_of(self.upstream, heard.dialect, http)
         try:
-            async with self.client.stream("POST", url, content=http.body, headers=self.headers(http)) as response:
-                if response.status_code >= 400:
-                    body = await response.aread()
-                    yield (
-                        Head(response.status_code, kept(response.headers, len(body))),
-                        failed(response.status_code, body),
-                    )
-                    yield Body(body), failed(response.status_code, body)
+            async with self.ask(url, http) as response:
+                if why := unusable(response):
+                    for action in heard.fail(*why):
+                        yield action
                     return
-                yield Head(response.status_code, kept(response.headers)), Hang()
-                async for pair in through(dialect, request, response, taken):
-                    yield pair
-        except httpx.TransportError as error:
-            yield Reset("fin" if taken else "rst"), lost(taken, error)
+                yield Head(response.status_code, kept(response.headers))
+                async for data in response.aiter_bytes():
+                    yield Body(data)
+        except UNREACHED as error:
+            heard.failure = Throw(chunks=(), message=why_unreachable(url, error), code=UNREACHABLE)
+            yield Reset("rst")
+        except httpx.TimeoutException:
+            seconds = self.client.timeout.read
+            for action in heard.fail(TIMEOUT, f"nothing came from the provider for {seconds:g} seconds"):
+                yield action
+        except httpx.DecodingError as error:
+            for action in heard.fail(MALFORMED, f"the compression of the answer is broken: {error}"):
+                yield action
+        except (httpx.RequestError, OSError) as error:
+            yield Reset("fin" if isinstance(error, httpx.RemoteProtocolError) else "rst")
 
-    def headers(self, http: HttpRequest) -> dict[str, str]:
-        """The request's headers with the real key in place of the dummy."""
-        headers = {name: value for name, value in http.headers if name not in DROPPED}
+    @asynccontextmanager
+    async def ask(self, url: str, http: HttpRequest) -> AsyncIterator[httpx.Response]:
+        """Ask the provider, and ask again where it says that the same is elsewhere on the same host.
+
+        The agent is not sent there: it would ask past the recorder. Another host is not shown the key.
+        """
+        headers = self.headers(http)
+        for hop in range(HOPS + 1):
+            async with self.client.stream("POST", url, content=http.body, headers=headers) as response:
+                elsewhere = next_url(response)
+                if not elsewhere or hop == HOPS:
+                    yield response
+                    return
+            url = elsewhere
+
+    def headers(self, http: HttpRequest) -> list[tuple[bytes, bytes]]:
+        """The request's headers with the real key in place of the dummy, those that are told twice twice."""
         name, value = self.dialects[http.dialect].key_header
-        return headers | {"accept-encoding": "identity", name: value.format(key=self.key)}
+        own = (("accept-encoding", "identity"), (name, value.format(key=self.key)))
+        told = [pair for pair in http.headers if pair[0] not in DROPPED]
+        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*told, *own)]
 
 
-def below_base(dialect: Dialect, http: HttpRequest) -> str:
-    """What follows the provider's base URL: the endpoint, or all from the API's version on where the path names the
-    model; and the query without the dummy key."""
-    path = http.path[len(http.prefix) :]
-    if dialect.path_params(http.path, http.query):
-        versioned = VERSIONED.search(http.path)
-        path = versioned[0] if versioned else http.path
-    members = [pair for pair in http.query.split("&") if pair.partition("=")[0] != KEY_MEMBERS.get(dialect.name)]
-    query = "&".join(members)
-    return f"{path}?{query}" if query else path
+def unusable(response: httpx.Response) -> tuple[str, str] | None:
+    """Why a response cannot be passed on: a code, and the words for it."""
+    if response.status_code in MOVED:
+        return REDIRECTED, told_away(response)
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding not in DECODED:
+        return MALFORMED, f"the provider compressed its answer ({coding}), although it was asked not to"
+    return None
 
 
-async def through(
-    dialect: Dialect, request: Request, response: httpx.Response, taken: list[StreamChunk]
-) -> AsyncIterator[tuple[Action, Entry]]:
-    """Pass a body on as it arrives, decoding it beside."""
-    if not is_streamed(request):
-        body = await response.aread()
-        taken += dialect.decode_message(body)
-        yield Body(body), Chunks(chunks=tuple(taken))
-        return
-    decoder = dialect.decoder()
-    async for data in response.aiter_bytes():
-        taken += feed(decoder.feed, data)
-        yield Body(data), Chunks(chunks=tuple(taken)) if finished(taken) else Hang()
-    taken += decoder.close()
-    if finished(taken):
-        yield Body(b""), Chunks(chunks=tuple(taken))
-    else:
-        yield Body(b""), lost(taken, EOFError("the stream ended before its finish"))
-
-
-def feed(decode: Callable[[bytes], list[StreamChunk]], data: bytes) -> list[StreamChunk]:
-    """Decode bytes; garbage is passed on to the agent and recorded as a stream that broke."""
-    try:
-        return decode(data)
-    except DialectError:
-        return []
-
-
-def finished(chunks: list[StreamChunk]) -> bool:
-    """Whether an answer is whole."""
-    return any(isinstance(chunk, Finish) for chunk in chunks)
-
-
-def failed(status: int, body: bytes) -> Throw:
-    """An HTTP error as an entry."""
-    error = classify(status, body)
-    own = status_of(ProviderError(error.code, error.message))
-    return Throw(chunks=(), message=error.message, code=error.code, status=UNSET if status == own else status)
-
-
-def lost(taken: list[StreamChunk], error: Exception) -> Throw:
-    """A connection that broke, as an entry."""
-    return Throw(chunks=tuple(taken), message=str(error) or type(error).__name__, code="STREAM_CLOSED")
-
-
-def kept(headers: httpx.Headers, length: int | None = None) -> tuple[tuple[str, str], ...]:
-    """The response headers that are passed on."""
-    pairs = [(name, headers[name]) for name in KEPT if name in headers]
-    return (*pairs, *([("content-length", str(length))] if length is not None else []))
+def kept(headers: httpx.Headers) -> tuple[tuple[str, str], ...]:
+    """The response headers that are passed on; the length where the body is as long as it came."""
+    names = KEPT if headers.get("content-encoding") else (*KEPT, "content-length")
+    told = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers.raw]
+    return tuple(pair for pair in told if pair[0] in names)
