@@ -4,11 +4,12 @@ happened."""
 import json
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, assert_never
 
-from llm_replay import Difference, diff_json, format_difference
+from llm_replay import Difference, format_difference
 from normalizer import canonical_lines
 
+from session_snapshot.hunks import Hunk, hunks_of, texts_of
 from session_snapshot.report import Failure, Surface
 
 CONTEXT = 2
@@ -26,13 +27,13 @@ def compare_lines(surface: Surface, name: str, expected: str | None, actual: str
     if expected == actual:
         return []
     try:
-        before, after = rows(expected), rows(actual)
+        before, _ = rows(expected), rows(actual)
     except BadLine as error:
         return [Failure(surface, f"{name}:{error}", "mend: restore it from version control")]
-    differences = diff_json(before, after)
-    if not differences:
+    hunks = hunks_of(texts_of(name.rpartition("/")[2], expected, actual))
+    if all(hunk.how == "bytes" for hunk in hunks):
         return [Failure(surface, f"{name} says the same in other bytes", byte_difference(expected, actual))]
-    return [Failure(surface, headline(name, differences), describe(before, differences))]
+    return [Failure(surface, headline(name, hunks), describe(before, sorted(hunks, key=line_of)))]
 
 
 class BadLine(ValueError):
@@ -79,29 +80,42 @@ def members_like(old: Any, new: Any) -> Any:
     return new
 
 
-def headline(name: str, differences: Sequence[Difference]) -> str:
+def headline(name: str, hunks: Sequence[Hunk]) -> str:
     """How much differs, and from which line on."""
-    line = first_line(differences)
-    count = len(differences)
+    line = min(map(line_of, hunks))
+    count = len(hunks)
     return f"{name}:{line}: {count} difference{'s'[: count != 1]}, the first in line {line}"
 
 
-def first_line(differences: Sequence[Difference]) -> int:
-    """The line of the first difference, counted from 1."""
-    return min(int(difference.path.split("/")[1]) for difference in differences if difference.path) + 1
+def line_of(hunk: Hunk) -> int:
+    """The line of a difference in the committed file, or where one would come to stand."""
+    return hunk.old_line or hunk.new_line
 
 
-def describe(before: Sequence[Any], differences: Sequence[Difference]) -> str:
+def describe(before: Sequence[Any], hunks: Sequence[Hunk]) -> str:
     """The lines before the first difference, then every difference, fields named by path."""
-    line = first_line(differences)
+    line = line_of(hunks[0])
     shown = [
         f"  line {n + 1}: {abridged(before[n])}" for n in range(max(line - 1 - CONTEXT, 0), min(line - 1, len(before)))
     ]
-    for difference in differences[:MOST_DIFFERENCES]:
-        shown += format_difference(difference)
-    if len(differences) > MOST_DIFFERENCES:
-        shown.append(f"... and {len(differences) - MOST_DIFFERENCES} more (see the actual files)")
+    for hunk in hunks[:MOST_DIFFERENCES]:
+        shown += lines_of(hunk)
+    if len(hunks) > MOST_DIFFERENCES:
+        shown.append(f"... and {len(hunks) - MOST_DIFFERENCES} more (see the actual files)")
     return "\n".join(shown)
+
+
+def lines_of(hunk: Hunk) -> Sequence[str]:
+    """One difference: what became of which field of which row, the first row being 0, and both values."""
+    match hunk.how:
+        case "moved":
+            return [f"moved /{hunk.old_line - 1} to /{hunk.new_line - 1}", f"    {abridged(hunk.actual)}"]
+        case "bytes":
+            return [f"the same in other bytes: /{hunk.old_line - 1}"]
+        case "changed" | "added" | "removed":
+            path = f"/{line_of(hunk) - 1}{hunk.path}"
+            return format_difference(Difference(path, hunk.how, hunk.expected, hunk.actual))
+    assert_never(hunk.how)
 
 
 def abridged(value: Any) -> str:

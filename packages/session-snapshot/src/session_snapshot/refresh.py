@@ -1,179 +1,183 @@
 """Refresh, keyless: replay, say what is different now and of what kind, and write it only when told to.
 
-It rewrites goldens and the non-model events of session logs. What the model said, overrides, ``[expect]`` and
-``workspace.expected/`` are the author's or the provider's: never touched.
+It is all or nothing: where one scenario cannot be written as asked, none is.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-import msgspec
-from llm_replay import derive_calls, parse_log
-from llm_replay.files import OVERRIDE
+from msgspec import Struct
 
-from session_snapshot.drift import Change, changes_between, group_lines
-from session_snapshot.errors import FixtureError
-from session_snapshot.fixtures import PROVENANCE, Committed, is_log, load_committed, pins_of
-from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
-from session_snapshot.provenance import Provenance, format_provenance, lock_of, make_provenance
-from session_snapshot.replay import refuse_hollow, replay_loaded, surfaces_again
+from session_snapshot.drift import KINDS, Kind, counted, group_lines
+from session_snapshot.goldens import Accepted, Files, NotWritten, chosen_files, prove, write
+from session_snapshot.pending import Pending, Say, replay_all
 from session_snapshot.report import INTENT, Report, format_failures, format_report, grouped, menders
-from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
-from session_snapshot.staging import swap
-from session_snapshot.suites import Loaded, Place, load
-
-Say = Callable[[str], None]
+from session_snapshot.suites import Place
 
 
-class Refreshed(msgspec.Struct, frozen=True):
-    """One scenario replayed for a refresh."""
+class Written(Struct, frozen=True):
+    """What would be written for one scenario."""
 
-    loaded: Loaded
-    committed: Committed
-    report: Report
-    capture: Capture
-    changes: Sequence[Change]
+    one: Pending
+    accepted: Accepted
+    files: Files
+
+    @property
+    def left(self) -> int:
+        """How many differences stay red."""
+        return len(self.one.changes) - len(self.accepted)
 
 
-def refresh_all(places: Sequence[Place], snapshots: Path, accept: bool, say: Say) -> int:
-    """Show what changed, grouped, then scenario by scenario; write it with ``accept``. 0: nothing is left to do."""
-    refreshed = []
-    for place in places:
-        refreshed.append(asyncio.run(replay_for_refresh(place)))
-        say(f"{place.full_name}: {summary(refreshed[-1])}")
-    red = [one for one in refreshed if not one.report.green]
+def refresh_all(places: Sequence[Place], snapshots: Path, kinds: AbstractSet[Kind], say: Say) -> int:
+    """Show what changed, grouped, then scenario by scenario; write what is of these ``kinds``. 0: nothing is left to
+    do."""
+    red = [one for one in replay_all(places, say) if not one.report.green]
     if not red:
         say("nothing changed")
         return 0
-    for line in group_lines({one.loaded.place.full_name: one.changes for one in red}):
-        say(line)
-    for one in red:
-        say("\n" + (format_failures(one.report) if accept else format_report(one.report, "")))
-    for text, names in grouped((f.group, one.report.name) for one in red for f in one.report.failures).items():
-        say(f"\nin {', '.join(names)}: {text}")
-    refusals = refuse({one.report.name: one.report for one in red})
+    show(red, bool(kinds), say)
+    refusals = refuse(red, whole=len(kinds) in (0, len(KINDS)))
+    try:
+        chosen = [] if refusals else choose(red, kinds)
+        proved = asyncio.run(prove_all(chosen, say)) if chosen else []
+    except NotWritten as error:
+        refusals.append(str(error))
     for refusal in refusals:
         say(f"\nrefused: {refusal}")
     if refusals:
+        if kinds:
+            say("\nnothing was written, in no scenario")
         return 1
-    if not accept:
-        say("\nnothing was written; add --accept to write it, then read the diff before you commit it")
+    if not kinds:
+        say(f"\nnothing was written; {HOW}, then read the diff before you commit it")
         return 1
+    return finish(red, proved, kinds, snapshots, say)
+
+
+HOW = "add --accept to write it, or --accept-kind KIND to write some"
+
+
+def show(red: Sequence[Pending], writing: bool, say: Say) -> None:
+    """What changed: a line per kind of change with its scenarios, then each scenario, then what they share."""
+    say("")
+    for line in group_lines({one.name: one.changes for one in red}):
+        say(line)
     for one in red:
-        write(one, snapshots)
-        say(f"{one.loaded.place.full_name}: rewritten")
-    return 0
+        say("\n" + (format_failures(one.report) if writing else format_report(one.report, "")))
+    for text, names in grouped((f.group, one.name) for one in red for f in one.report.failures).items():
+        say(f"\nin {', '.join(names)}: {text}")
 
 
-def refuse(red: Mapping[str, Report]) -> list[str]:
-    """Why red scenarios cannot be mended by a refresh of just these, as sentences."""
-    refusals = []
-    for name, report in red.items():
-        if None in menders(report):
-            refusals.append(
-                f"{name} is red for {unmendable(report)}, which no golden can mend\nmend: {BY_HAND} -- {name}"
-            )
-        elif others := menders(report) - red.keys():
-            pinning = sorted(map(str, others))
-            refusals.append(
-                f"{name} is red for what {', '.join(pinning)} pins; refresh that as well\n"
-                f"mend: nox -s snapshot_refresh -- {' '.join([name, *pinning])} --accept"
-            )
-    return refusals
+def choose(red: Sequence[Pending], kinds: AbstractSet[Kind]) -> list[Written]:
+    """What would be written.
+
+    Raises:
+        NotWritten: something cannot be.
+    """
+    chosen = []
+    for one in red:
+        accepted = frozenset(at for at, change in enumerate(one.changes) if change.kind in kinds)
+        if accepted:
+            chosen.append(Written(one, accepted, chosen_files(one, accepted)))
+    return chosen
 
 
-def unmendable(report: Report) -> str:
+async def prove_all(chosen: Sequence[Written], say: Say) -> Sequence[Written]:
+    """Replay every scenario with its new files.
+
+    Raises:
+        NotWritten: one does not hold.
+    """
+    names = {one.one.name for one in chosen}
+    with run_root() as base:
+        for written in chosen:
+            say(f"{written.one.name}: replaying with the new files")
+            await prove(written.one, written.files, written.accepted, names, base)
+    return chosen
+
+
+def finish(
+    red: Sequence[Pending], proved: Sequence[Written], kinds: AbstractSet[Kind], snapshots: Path, say: Say
+) -> int:
+    """Write what was proved; say what is left. 0: nothing is."""
+    for written in proved:
+        write(written.one, written.files, snapshots)
+        left = f", {written.left} left" if written.left else ""
+        say(f"{written.one.name}: {'rewritten' if not left else f'wrote {len(written.accepted)}{left}'}")
+    if not proved:
+        say(f"\nnothing was written: no difference is of kind {', '.join(sorted(kinds))}")
+    names = {written.one.name for written in proved}
+    rest = [change for one in red for at, change in enumerate(one.changes) if at not in accepted_in(one, proved)]
+    if rest:
+        say(f"left red: {counted(rest)}")
+    return int(bool(rest) or any(not one.changes and menders(one.report) - names for one in red))
+
+
+def accepted_in(one: Pending, proved: Iterable[Written]) -> Accepted:
+    """What was accepted of a scenario."""
+    return next((written.accepted for written in proved if written.one is one), frozenset())
+
+
+# ── what no golden can mend ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refuse(red: Sequence[Pending], whole: bool) -> list[str]:
+    """Why red scenarios cannot be mended by a refresh of just these, as sentences.
+
+    ``whole``: all differences are to go, so that the pins of others must be among them.
+    """
+    by_name = {one.name: one for one in red}
+    found = (unmendable(one) or unsteady(one) or (pinned_elsewhere(one, by_name) if whole else "") for one in red)
+    return [refusal for refusal in found if refusal]
+
+
+def unmendable(one: Pending) -> str:
+    """Why no golden can mend a scenario; ``""`` where one can."""
+    if None not in menders(one.report):
+        return ""
+    return f"{one.name} is red for {broken(one.report)}, which no golden can mend\nmend: {BY_HAND} -- {one.name}"
+
+
+def broken(report: Report) -> str:
     """The surfaces of a report that a refresh cannot mend, each once."""
     surfaces = dict.fromkeys(f.surface for f in report.failures if f.surface in INTENT or f.mended_by is None)
     return " and ".join(surfaces)
+
+
+def pinned_elsewhere(one: Pending, red: Mapping[str, Pending]) -> str:
+    """Why a scenario needs another one's pin that is not written, or would not help; ``""`` where it does not."""
+    others = {str(name) for name in menders(one.report) if name not in (None, one.name)}
+    if missing := sorted(others - red.keys()):
+        return (
+            f"{one.name} is red for what {', '.join(missing)} pins; refresh that as well\n"
+            f"mend: nox -s snapshot_refresh -- {' '.join([one.name, *missing])} --accept"
+        )
+    for name in sorted(others):
+        pin = red[name].live[:1]
+        if not any(header in one.live for header in pin):
+            return (
+                f"the header of {one.name} is neither what {name} pins nor what that would pin now\nmend: {OWN_CLASS}"
+            )
+    return ""
+
+
+def unsteady(one: Pending) -> str:
+    """Why a scenario that was red and then green is none that a golden could mend; ``""`` where it was not."""
+    if one.changes or menders(one.report) != {one.name}:
+        return ""
+    if any(failure.group for failure in one.report.failures):
+        return f"{one.name} has another header than the one it pins\nmend: {OWN_CLASS}"
+    return (
+        f"{one.name} was red, and a second replay was as committed: it differs from run to run\n"
+        "mend: have the agent do the same each time, or declare what varies in agent.toml"
+    )
 
 
 BY_HAND = (
     "correct the agent; or, if it is right, scenario.toml and workspace.expected/ by hand, "
     "and other model calls by nox -s snapshot_record"
 )
-
-
-def summary(one: Refreshed) -> str:
-    """One scenario in a few words."""
-    count = len(one.changes) or len(one.report.failures)
-    return f"{count} difference{'s'[: count != 1]}" if count else "unchanged"
-
-
-async def replay_for_refresh(place: Place) -> Refreshed:
-    """Replay one scenario."""
-    loaded = load(place)
-    committed = load_committed(loaded)
-    refuse_hollow(loaded.scenario, committed.recording, place)
-    with run_root() as base:
-        report, capture = await replay_loaded(loaded, committed, base)
-    changes = [
-        change
-        for surface, name, expected in committed.surfaces({key: str(text) for key, text in report.actual.items()})
-        for change in changes_between(surface, expected or "", str(report.actual.get(name, "")))
-    ]
-    return Refreshed(loaded, committed, report, capture, changes)
-
-
-def write(one: Refreshed, snapshots: Path) -> None:
-    """Swap the new goldens in.
-
-    Raises:
-        FixtureError: a log would lose or change what the model said.
-    """
-    folder = one.loaded.place.folder
-    files = {name: str(text).encode() for name, text in one.report.actual.items()}
-    for name in filter(is_log, files):
-        refuse_other_answers(one, name, files[name].decode())
-    files |= pin_of(one)
-    kept = {name: (folder / name).read_bytes() for name in (OVERRIDE,) if (folder / name).is_file()}
-    old_pin = {name: (folder / name).read_bytes() for name in (SYSTEM_FILE, TOOLS_FILE) if (folder / name).is_file()}
-    logs = {name: text.encode() for name, text in one.committed.texts.items()}
-    provenance = new_provenance(one, logs | old_pin | kept | files)
-    swap(snapshots, folder, files | {PROVENANCE: format_provenance(provenance).encode()}, [])
-    pins_of.cache_clear()
-
-
-def refuse_other_answers(one: Refreshed, name: str, text: str) -> None:
-    """Refuse a log in which the model says anything else than it did."""
-    before = derive_calls(parse_log(one.committed.texts[name], name)) if name in one.committed.texts else ()
-    after = derive_calls(parse_log(text, name))
-    if [entry.chunks for entry in before] != [entry.chunks for entry in after]:
-        raise FixtureError(
-            "the replay's log does not say what the model said",
-            f"{one.loaded.place.full_name}/{name}",
-            None,
-            f"nox -s snapshot_record -- {one.loaded.place.full_name}",
-        )
-
-
-def pin_of(one: Refreshed) -> dict[str, bytes]:
-    """The pin's new content, where this scenario pins its class and the header changed."""
-    header = one.loaded.scenario.header
-    if not header.pin or not one.capture.calls:
-        return {}
-    live = surfaces_again(one.loaded, one.committed, one.capture).headers[:1]
-    return {
-        name: text.encode()
-        for header in live
-        for name, text in ((SYSTEM_FILE, format_system(header.system)), (TOOLS_FILE, format_tools(header.tools)))
-    }
-
-
-def new_provenance(one: Refreshed, files: dict[str, bytes]) -> Provenance:
-    """The old provenance, made by refresh now."""
-    old = one.committed.provenance
-    model = one.loaded.agent.model
-    return make_provenance(
-        "refresh",
-        old.upstream if old else "none",
-        one.capture.agent_info,
-        old.model if old else "",
-        old.dialect if old else (model.dialect if model else ""),
-        lock_of(one.loaded),
-        {name: content for name, content in files.items() if name != PROVENANCE},
-        one.capture.counts,
-        old.source if old else "",
-    )
+OWN_CLASS = "give it a class of its own ([header] in scenario.toml), or correct the agent"

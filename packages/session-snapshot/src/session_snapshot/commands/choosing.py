@@ -54,6 +54,19 @@ def choose_named(snapshots: Path, names: tuple[str, ...], session: str) -> list[
     return complete(snapshots, sorted(found), everything=False)
 
 
+def choose_all(snapshots: Path) -> list[Place]:
+    """Every scenario there is; a folder that is half a one is found.
+
+    Raises:
+        Refused: there is none.
+        FixtureError: ``agent.toml`` or ``scenario.toml`` is missing in one.
+    """
+    places = find_places(snapshots)
+    if not places:
+        raise Refused(f"there is no scenario in {snapshots}", "write one (README, 'Your own agent')")
+    return complete(snapshots, places, everything=True)
+
+
 def own_first(found: list[Place]) -> list[Place]:
     """Of scenarios that share a bare name, the one of our own suite; elsewhere ``suite/scenario`` says which."""
     same_name = len({place.name for place in found}) == 1
