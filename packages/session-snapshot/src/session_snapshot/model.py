@@ -13,7 +13,7 @@ from llm_dialects.actions import Action, Body
 from llm_dialects.chunks import UsageChunk, to_json
 from llm_dialects.dialect import Answer, Dialect, answer_to
 from llm_dialects.dialects import DIALECTS
-from llm_dialects.entries import Entry, Hang, entry_from_json, entry_to_json
+from llm_dialects.entries import Chunks, Entry, Hang, entry_from_json, entry_to_json
 from llm_dialects.errors import ProviderError
 from llm_dialects.render import RenderError, escape, fill_from_request
 from llm_dialects.requests import Request
@@ -46,10 +46,12 @@ class ReplayModel:
         session_header: str = "",
         dialects: Mapping[str, Dialect] = DIALECTS,
         trace: Trace | None = None,
+        from_wire: bool = False,
     ) -> None:
         """``session_header`` is the header in which this agent names its conversation, where ``agent.toml`` says so.
 
-        What happens is taken down in ``trace``.
+        What happens is taken down in ``trace``. ``from_wire``: the recording was made at the wire, so that an answer
+        which holds no usage had none there.
         """
         self.player = player
         self.tokens = tokens
@@ -57,6 +59,7 @@ class ReplayModel:
         self.session_header = session_header
         self.dialects = dialects
         self.trace = trace or Trace()
+        self.from_wire = from_wire
         self.calls: list[LiveCall] = []
         self.unrecorded: list[tuple[int, Unrecorded | Repeated]] = []
 
@@ -116,9 +119,10 @@ class ReplayModel:
             raise FixtureError(f"answer {at} cannot be served: {error}", file, None, mend) from error
 
     def answer(self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, entry: Entry) -> Answer:
-        """What the answer says about itself: recorded usage, else honest usage."""
+        """What the answer says about itself: recorded usage, else honest usage; none where a provider told none."""
         counted = any(isinstance(chunk, UsageChunk) for chunk in entry.chunks)
-        usage = None if counted else honest_usage(http.json, entry.chunks)
+        uncounted = self.from_wire and isinstance(entry, Chunks)
+        usage = None if counted or uncounted else honest_usage(http.json, entry.chunks)
         return answer_to(dialect, request, token=digest(f"answer {call.index}"), created=CREATED, usage=usage)
 
     def ready(self, entry: Entry) -> None:

@@ -97,11 +97,17 @@ async def on_the_wire(
         player = Player(committed.recording, canonical(committed, canon_of(ids.canon)))
         header = loaded.agent.model.session_header if loaded.agent.model else ""
         tokens = LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen)
-        models.append(ReplayModel(player, tokens, box.cwd, header, trace=driver.connection.trace))
+        trace, from_wire = driver.connection.trace, made_at_wire(loaded, committed)
+        models.append(ReplayModel(player, tokens, box.cwd, header, trace=trace, from_wire=from_wire))
         return models[0]
 
     capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance), make_extra)
     return capture, Calls([*unrecorded(models[0])], [*unconsumed(models[0].player.unconsumed())])
+
+
+def made_at_wire(loaded: Loaded, committed: Committed) -> bool:
+    """Whether the recording holds all that was told at this wire: a machine made it, in the dialect it is told in."""
+    return loaded.scenario.recording != "authored" and committed.retelling is None
 
 
 def canonical(committed: Committed, canon: Canon) -> Canon:
