@@ -21,10 +21,12 @@ from session_snapshot.interrupts import cancelled_by_signals, hearing
 from session_snapshot.mode import Mode, demand
 from session_snapshot.report import Report, format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
+from session_snapshot.staging import recover
 from session_snapshot.suites import Place, place_of, unused_allowances
 
 ROOT_KEY = pytest.StashKey[Path]()
 UNUSED_KEY = pytest.StashKey[list[str]]()
+FINISHED_KEY = pytest.StashKey[list[str]]()
 GROUPS = "snapshot_group"
 ALLOWANCES = "snapshot_allowances"
 NOTES = "snapshot_notes"
@@ -47,6 +49,7 @@ class ScenarioFile(pytest.File):
         try:
             demand(Mode.REPLAY)
             refuse_unknown_dialect(self.config.getoption("snapshot_dialect"))
+            finish_swaps(self.config, place_of(self.path))
         except Refused as error:
             raise self.CollectError(str(error)) from None
         place = place_of(self.path)
@@ -97,6 +100,21 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where pytest says the test is."""
         return self.path, 0, self.name
+
+
+def finish_swaps(config: pytest.Config, place: Place) -> None:
+    """Finish what a killed record or refresh began: a run of pytest is a command like any other.
+
+    Raises:
+        Refused: it cannot be finished.
+    """
+    said = config.stash.setdefault(FINISHED_KEY, [])
+    said += [f"finished what an interrupted command began in {name}" for name in recover(place.suite_folder.parent)]
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Say what was finished."""
+    return config.stash.get(FINISHED_KEY, [])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
