@@ -12,17 +12,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.interrupts import cancelled_by_signals, hearing
 from session_snapshot.mode import Mode, demand
-from session_snapshot.report import Report, format_report, grouped
+from session_snapshot.report import format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
 from session_snapshot.staging import recover
 from session_snapshot.suites import Place, place_of, unused_allowances
+
+if TYPE_CHECKING:
+    from session_snapshot.replay import Seen
 
 ROOT_KEY = pytest.StashKey[Path]()
 UNUSED_KEY = pytest.StashKey[list[str]]()
@@ -69,23 +72,26 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         """Replay; raise with the report when something is not as committed."""
-        from session_snapshot.replay import keep_actual  # the harness itself, only where it runs
+        from session_snapshot.replay import ACTUAL, keep_actual  # the harness itself, only where it runs
 
         with hearing():
-            report = asyncio.run(self.replay(root_of(self.config)))
+            seen = asyncio.run(self.replay(root_of(self.config)))
+        report = seen.report
         folder = keep_actual(report, self.name)
         self.user_properties += [(GROUPS, [f.group, self.place.full_name]) for f in report.failures if f.group]
         self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))
         self.user_properties += [(NOTES, [note, self.place.full_name]) for note in report.notes]
         if not report.green:
-            raise ScenarioFailed(format_report(report, folder))
+            from session_snapshot.view import keep_page  # what makes pages, only where one is made
 
-    async def replay(self, root: Path) -> Report:
+            raise ScenarioFailed(format_report(report, folder, keep_page(seen, Path(ACTUAL) / self.name)))
+
+    async def replay(self, root: Path) -> "Seen":
         """Replay; an interrupt cancels just this."""
-        from session_snapshot.replay import replay_scenario
+        from session_snapshot.replay import replay_seen
 
         with cancelled_by_signals():
-            return await replay_scenario(self.place, root, self.config.getoption("snapshot_dialect"))
+            return await replay_seen(self.place, root, self.config.getoption("snapshot_dialect"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         """Our own failures as they are; anything else is a defect of the harness and keeps its traceback."""

@@ -39,7 +39,21 @@ Canon = Callable[[Request], Request]
 """Puts tokens in place of a live request's volatile values."""
 
 
+class Seen(Struct, frozen=True):
+    """A replay that is over: what was held against what, and what came of it."""
+
+    loaded: Loaded
+    committed: Committed
+    capture: Capture
+    report: Report
+
+
 async def replay_scenario(place: Place, base: Path, dialect: str = "") -> Report:
+    """The report of :func:`replay_seen`."""
+    return (await replay_seen(place, base, dialect)).report
+
+
+async def replay_seen(place: Place, base: Path, dialect: str = "") -> Seen:
     """Replay a scenario in a sandbox under ``base``; with ``dialect`` the agent speaks that one, and is told in it.
 
     Raises:
@@ -56,7 +70,8 @@ async def replay_scenario(place: Place, base: Path, dialect: str = "") -> Report
     if dialect:
         report = msgspec.structs.replace(report, flags=f" --dialect {dialect}")
     retelling = committed.retelling
-    return report if retelling is None else as_retold(report, retelling, capture, notes)
+    report = report if retelling is None else as_retold(report, retelling, capture, notes)
+    return Seen(loaded, committed, capture, report)
 
 
 async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tuple[Report, Capture]:

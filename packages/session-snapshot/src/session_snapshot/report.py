@@ -49,9 +49,12 @@ ACCEPT = "(shows the change; --accept writes it)"
 STDERR_LINES = 40
 
 
-def format_report(report: Report, actual_folder: str) -> str:
-    """The failure text of one scenario: what is wrong, then the commands that go on from here."""
-    return format_failures(report) + "\n\n" + "\n".join(commands(report, actual_folder))
+def format_report(report: Report, actual_folder: str, page: str = "") -> str:
+    """The failure text of one scenario: what is wrong, then the commands that go on from here.
+
+    ``page`` is the file that shows the run.
+    """
+    return format_failures(report) + "\n\n" + "\n".join(commands(report, actual_folder, page))
 
 
 def format_failures(report: Report) -> str:
@@ -72,10 +75,11 @@ def section(failure: Failure) -> str:
     return "\n".join(lines)
 
 
-def commands(report: Report, actual_folder: str) -> list[str]:
+def commands(report: Report, actual_folder: str, page: str = "") -> list[str]:
     """How to look closer, run it again, and take the change in where a golden can."""
     name = report.name
     lines = [f"actual files: {actual_folder}"] if actual_folder else []
+    lines += [f"view:         {page}"] if page else []
     return [
         *lines,
         f"run again:    nox -s {session_of(name)} -- {name}{report.flags}",
