@@ -4,16 +4,29 @@ import json
 from pathlib import Path
 
 import pytest
-from llm_dialects.chunks import BlockEnd, Finish, FinishReason, TextBlock
+from llm_dialects.chunks import BlockEnd, BlockStart, Failure, Finish, FinishReason, TextBlock, TextDelta
 from llm_dialects.entries import Chunks, Hang, Throw
 from llm_dialects.requests import Request
+from llm_dialects.telling import Wire
 from llm_replay import Header, Unfinished, parse_override
 from llm_replay.files import OVERRIDE
+from normalizer import Context, normalize
 from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
 from session_snapshot.fixtures import Pin
-from session_snapshot.newfixtures import override_file, pin_files, take, tells_of, wire_rows
+from session_snapshot.newfixtures import (
+    cut_to,
+    may_tell_of,
+    override_file,
+    patch_document,
+    patches_of,
+    pin_files,
+    rewritten,
+    take,
+    tells_of,
+    wire_rows,
+)
 from session_snapshot.scenario import Expect, Scenario
 from session_snapshot.scenario import Header as HeaderClass
 from session_snapshot.steps import Kill, Script
@@ -63,7 +76,78 @@ def test_what_tells_of_what(taken: object, about: bool) -> None:
 
 def test_a_call_the_log_does_not_finish_is_any_that_failed() -> None:
     unfinished = Unfinished((), "turn 1", "session.jsonl", 3)
-    assert [tells_of(unfinished, one) for one in (THROW, Hang(), None, answer("one"))] == [True, True, True, False]
+    assert [may_tell_of(unfinished, one) for one in (THROW, Hang(), None, answer("one"))] == [True, True, True, False]
+
+
+SAID = (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="one"), TextDelta(index=0, text="two"))
+
+
+def broken(*chunks: object, code: str = "STREAM_CLOSED") -> Throw:
+    return Throw(chunks=chunks, message="no", code=code)
+
+
+def cut_off(*chunks: object) -> Unfinished:
+    return Unfinished(chunks, "turn 1", "session.jsonl", 3)
+
+
+def error_finish(code: str) -> Finish:
+    return Finish(reason=FinishReason(kind="error", failure=Failure(message="no", code=code)))
+
+
+@pytest.mark.parametrize(
+    ("taken", "logged", "sure", "perhaps"),
+    [
+        (broken(*SAID), cut_off(*SAID), True, True),
+        (broken(*SAID), cut_off(*SAID[:2]), True, True),
+        (broken(*SAID), cut_off(BlockStart(index=0, block_type="reasoning")), False, True),
+        (broken(), cut_off(*SAID), False, False),
+        (Hang(chunks=SAID), cut_off(*SAID[:1]), True, True),
+        (broken(*SAID, code="OVERLOADED"), Chunks(chunks=(*SAID, error_finish("OVERLOADED"))), True, False),
+        (broken(*SAID, code="OVERLOADED"), Chunks(chunks=(*SAID, error_finish("TIMEOUT"))), False, False),
+        (broken(*SAID, code="MALFORMED_ANSWER"), Chunks(chunks=(*SAID, *answer("x").chunks)), False, True),
+        (broken(*SAID, code="MALFORMED_ANSWER"), answer("x"), False, False),
+        (Chunks(chunks=answer("x").chunks, wire=Wire(end="reset")), answer("x"), True, False),
+    ],
+)
+def test_what_a_log_makes_of_a_call_that_went_wrong(taken: object, logged: object, sure: bool, perhaps: bool) -> None:
+    assert (tells_of(logged, taken), may_tell_of(logged, taken)) == (sure, perhaps)
+
+
+def test_a_retry_that_left_nothing_in_the_log_takes_no_other_calls_entry() -> None:
+    left = [("a#0", cut_off(*SAID)), ("a#1", answer("x"))]
+    taken = [broken(), broken(*SAID), answer("x")]
+    assert [take(left, call(entry), at) for at, entry in enumerate(taken)] == [f"{OVERRIDE}#0", "a#0", "a#1"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "logged", "kept"),
+    [
+        (Hang(chunks=SAID), cut_off(*SAID[:2]), Hang(chunks=SAID[:2])),
+        (Hang(chunks=SAID), cut_off(), Hang(chunks=())),
+        (Hang(chunks=SAID), cut_off(TextDelta(index=0, text="x")), Hang(chunks=SAID)),
+        (Hang(chunks=SAID), None, Hang(chunks=SAID)),
+        (broken(*SAID), cut_off(*SAID[:2]), broken(*SAID)),
+    ],
+)
+def test_a_silence_is_told_so_far_as_its_agent_logged_it(taken: object, logged: object, kept: object) -> None:
+    assert cut_to(taken, logged) == kept
+
+
+def test_words_in_patches_are_normalised_like_those_of_a_log() -> None:
+    said = (BlockStart(index=0, block_type="text"), TextDelta(index=0, text="in /tmp/r/"), TextDelta(index=0, text="w"))
+    wire = Wire(dialect="gemini", status=500, headers=(("x-a", "b"),), body=b'{"at":"/tmp/r/w"}')
+    throw = Throw(chunks=said, message="/tmp/r/w {{x}}", code="SERVER_ERROR", wire=wire)
+    patches = patches_of(placed((0, throw), (0, Hang())))
+    (document,) = normalize([patch_document(patches)], Context(cwd=("/tmp/r/w",)))
+    first, second = rewritten(patches, document)
+    assert second["entry"] == {"kind": "hang"}
+    entry = first["entry"]
+    assert [chunk.get("text") for chunk in entry["chunks"]] == [None, "in {{cwd}}", ""]
+    assert entry["message"] == "{{cwd}} {{{{x}}"
+    assert entry["wire"] == {
+        "dialect": "gemini", "status": 500, "headers": {"x-a": "b"}, "body": '{"at":"{{cwd}}"}',
+    }  # fmt: skip
+    assert list(entry) == ["kind", "chunks", "message", "code", "wire"]
 
 
 def placed(*lanes_and_entries: tuple[int, object]) -> list[Placed]:
@@ -72,7 +156,7 @@ def placed(*lanes_and_entries: tuple[int, object]) -> list[Placed]:
 
 def test_failures_and_silences_become_patches_counted_by_lane() -> None:
     calls = placed((0, answer("a")), (1, THROW), (0, Hang()), (1, answer("b")), (1, Hang()))
-    (text,) = override_file(loaded(overridden=True), calls).values()
+    (text,) = override_file(loaded(overridden=True), patches_of(calls)).values()
     assert json.loads(text) == {
         "patches": [
             {"at": 0, "entry": {"kind": "throw", "chunks": [], "message": "no", "code": "AUTH"}, "lane": 1},
@@ -85,7 +169,7 @@ def test_failures_and_silences_become_patches_counted_by_lane() -> None:
 
 
 def test_no_patches_no_file() -> None:
-    assert override_file(loaded(), placed((0, answer("a")), (0, None))) == {}
+    assert override_file(loaded(), patches_of(placed((0, answer("a")), (0, None)))) == {}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +181,7 @@ def test_no_patches_no_file() -> None:
 )
 def test_an_override_must_be_declared(declared: bool, entry: object, said: str) -> None:
     with pytest.raises(FixtureError) as caught:
-        override_file(loaded(overridden=declared), placed((0, entry)))
+        override_file(loaded(overridden=declared), patches_of(placed((0, entry))))
     assert f"s/a/scenario.toml: {said}" in str(caught.value)
 
 

@@ -5,16 +5,19 @@ from typing import Any
 
 import msgspec
 from llm_dialects.chunks import to_json
-from llm_dialects.entries import Chunks, Entry, entry_to_json
+from llm_dialects.entries import Chunks, Entry, Hang, Throw, entry_to_json
+from llm_dialects.errors import ProviderError, finish_of
 from llm_replay import Event, SessionLog, Unfinished, derive_calls
 from llm_replay.files import OVERRIDE, PRIMARY
-from normalizer import canonical_line
+from msgspec import UNSET
+from normalizer import Document, canonical_line
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
 from session_snapshot.fixtures import STDOUT, Pin, pins_of
 from session_snapshot.harvest import log_names
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE, format_system, format_tools
+from session_snapshot.heard import MALFORMED
 from session_snapshot.run import Capture
 from session_snapshot.suites import Loaded
 from session_snapshot.surfaces import Placed, Surfaces, place_new, surfaces_of
@@ -28,16 +31,20 @@ def new_fixtures(loaded: Loaded, capture: Capture) -> tuple[dict[str, str], list
     Raises:
         FixtureError: the run holds what the scenario does not declare (an override, a header class).
     """
-    if loaded.agent.persistence.format != "session-snapshot":
+    own_log = loaded.agent.persistence.format == "session-snapshot"
+    if not own_log:
         capture = with_wire_log(capture)
     sources = sources_of(capture)
+    if own_log:
+        capture = as_logged(capture, sources)
     placed = place_new(capture.calls, sources)
     pins = dict(pins_of(loaded.place.suite_folder))
     if loaded.scenario.header.pin:
         pins.pop(loaded.scenario.header.class_, None)
-    surfaces = surfaces_of(loaded, capture, placed, pins)
+    patches = patches_of(placed)
+    surfaces = surfaces_of(loaded, capture, placed, pins, more=[patch_document(patches)])
     files = {name: text for name, text in surfaces.files.items() if name != STDOUT}
-    files |= pin_files(loaded, surfaces, pins) | override_file(loaded, placed)
+    files |= pin_files(loaded, surfaces, pins) | override_file(loaded, rewritten(patches, surfaces.more[0]))
     return files, capture.counts
 
 
@@ -50,11 +57,7 @@ def sources_of(capture: Capture) -> list[str]:
     Raises:
         FixtureError: the agent's log holds a call that was never made, or lacks one that was answered.
     """
-    left = [
-        (f"{name}#{at}", entry)
-        for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)
-        for at, entry in enumerate(derive_calls(log))
-    ]
+    left = list(derived(capture).items())
     sources = [take(left, call, number) for number, call in enumerate(capture.calls)]
     if left:
         raise FixtureError(
@@ -66,12 +69,22 @@ def sources_of(capture: Capture) -> list[str]:
     return sources
 
 
+def derived(capture: Capture) -> dict[str, Entry | Unfinished]:
+    """What the agent's logs say of its model calls, by source."""
+    return {
+        f"{name}#{at}": entry
+        for name, log in zip(log_names(len(capture.logs)), capture.logs, strict=True)
+        for at, entry in enumerate(derive_calls(log))
+    }
+
+
 def take(left: list[tuple[str, Entry | Unfinished]], call: LiveCall, number: int) -> str:
     """Take the log's entry of a call out of ``left``; a failed call may have left none, and the override answers it."""
-    for at, (source, entry) in enumerate(left):
-        if tells_of(entry, call.entry):
-            del left[at]
-            return source
+    for tells in (tells_of, may_tell_of):
+        for at, (source, entry) in enumerate(left):
+            if tells(entry, call.entry):
+                del left[at]
+                return source
     if isinstance(call.entry, Chunks):
         raise FixtureError(
             f"the agent's log does not hold the answer of model call {number}", PRIMARY, None, "have the agent log it"
@@ -80,26 +93,98 @@ def take(left: list[tuple[str, Entry | Unfinished]], call: LiveCall, number: int
 
 
 def tells_of(logged: Entry | Unfinished, taken: Entry | None) -> bool:
-    """Whether a log's entry is about this call."""
+    """Whether a log's entry is about this call: it says the same. (How it was put on the wire no log says.)"""
+    match taken:
+        case None:
+            return False
+        case Throw() if not isinstance(logged, Unfinished):
+            return logged.chunks == (*taken.chunks, finish_of(ProviderError(taken.code, taken.message)))
+        case Throw() | Hang():
+            said = logged.chunks if isinstance(logged, Unfinished) else ()
+            return bool(said) and taken.chunks[: len(said)] == said
+        case Chunks():
+            return not isinstance(logged, Unfinished) and logged.chunks == taken.chunks
+
+
+def may_tell_of(logged: Entry | Unfinished, taken: Entry | None) -> bool:
+    """Whether a log's entry may be about this call: it broke off as well, or its agent made more of garbage than we."""
     if isinstance(logged, Unfinished):
-        return not isinstance(taken, Chunks)
-    return logged == taken
+        return not isinstance(taken, Chunks) and (taken is None or bool(taken.chunks) or not logged.chunks)
+    if not isinstance(taken, Throw) or taken.code != MALFORMED:
+        return False
+    return logged.chunks[: len(taken.chunks)] == taken.chunks
 
 
-def override_file(loaded: Loaded, placed: Sequence[Placed]) -> dict[str, str]:
-    """``replay.override.json``: the failures and silences that a log cannot hold, as patches.
+def as_logged(capture: Capture, sources: Sequence[str]) -> Capture:
+    """The capture with those silences told only so far as their agent logged them: what was on its way to an agent that
+    had given up already is no part of the run, and in a replay would come in time."""
+    logged = derived(capture)
+    calls = [
+        msgspec.structs.replace(call, entry=cut_to(call.entry, logged.get(source)))
+        for call, source in zip(capture.calls, sources, strict=True)
+    ]
+    return msgspec.structs.replace(capture, calls=calls)
 
-    Raises:
-        FixtureError: there are some and the scenario does not declare them, or the other way round.
-    """
+
+def cut_to(taken: Entry | None, logged: Entry | Unfinished | None) -> Entry | None:
+    """An entry with no more chunks than the log holds of it, if it is a silence in a stream."""
+    if not isinstance(taken, Hang) or taken.wire is not UNSET or not isinstance(logged, Unfinished):
+        return taken
+    said = logged.chunks
+    return msgspec.structs.replace(taken, chunks=said) if taken.chunks[: len(said)] == said else taken
+
+
+# ── the override ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def patches_of(placed: Sequence[Placed]) -> list[dict[str, Any]]:
+    """What a log cannot hold, as patches: failures and silences, and answers told as no dialect tells them."""
     patches: list[dict[str, Any]] = []
     lengths: dict[int, int] = {}
     for place in placed:
         at = lengths.get(place.lane, 0)
         lengths[place.lane] = at + 1
-        if place.call.entry is not None and not isinstance(place.call.entry, Chunks):
+        entry = place.call.entry
+        if entry is not None and not (isinstance(entry, Chunks) and entry.wire is UNSET):
             lane = {"lane": place.lane} if place.lane else {}
-            patches.append({"at": at, "entry": entry_to_json(place.call.entry)} | lane)
+            patches.append({"at": at, "entry": entry_to_json(entry)} | lane)
+    return patches
+
+
+def patch_document(patches: Sequence[Mapping[str, Any]]) -> Document:
+    """The model's words in patches, as the normaliser reads them: like those in a log."""
+    return Document(OVERRIDE, "session", [patch_row(number, patch["entry"]) for number, patch in enumerate(patches)])
+
+
+def patch_row(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """One patch as an event of a log; ``texts`` are its message and its body."""
+    texts = [entry.get("message", ""), entry.get("wire", {}).get("body", "")]
+    return {"type": "llm/aux", "data": {"patch": number, "chunks": entry.get("chunks", []), "texts": texts}}
+
+
+def rewritten(patches: Sequence[Mapping[str, Any]], normal: Document) -> list[dict[str, Any]]:
+    """The patches with their words normalised."""
+    return [
+        dict(patch, entry=with_words(patch["entry"], value["data"]))
+        for patch, value in zip(patches, normal.values, strict=True)
+    ]
+
+
+def with_words(entry: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with other words in the places of its own."""
+    message, body = data["texts"]
+    told = {"chunks": data["chunks"], "message": message}
+    if "wire" in entry:
+        told["wire"] = dict(entry["wire"], body=body) if "body" in entry["wire"] else entry["wire"]
+    return {name: told.get(name, value) for name, value in entry.items()}
+
+
+def override_file(loaded: Loaded, patches: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """``replay.override.json``: what a log cannot hold, as patches.
+
+    Raises:
+        FixtureError: there is some and the scenario does not declare it, or the other way round.
+    """
     if bool(patches) != loaded.scenario.overridden:
         found = "a failure or a silence that a log cannot hold" if patches else "nothing that needs an override"
         value = "true" if patches else "false"

@@ -68,6 +68,8 @@ class Surfaces(Struct, frozen=True):
     files: dict[str, str]
     headers: list[Header]
     drifts: list[Drift]
+    more: list[Document] = []
+    """The further documents that were normalised with them."""
 
 
 def surfaces_of(
@@ -76,14 +78,17 @@ def surfaces_of(
     placed: Sequence[Placed],
     pins: Mapping[str, Pin],
     unseen: Sequence[Header] = (),
+    more: Sequence[Document] = (),
 ) -> Surfaces:
     """All surfaces of one run, normalised together so that one value has one token everywhere.
 
-    ``unseen`` are headers that the run's log may tell of although no call on the wire had them.
+    ``unseen`` are headers that the run's log may tell of although no call on the wire had them. ``more`` is normalised
+    with them and numbered last.
     """
     raw_headers = distinct_headers(placed)
     documents = documents_of(loaded, capture, placed, raw_headers)
-    stdout, *logs, requests, header_document = normalize(documents, run_context(loaded, capture))
+    normal = normalize([*documents, *more], run_context(loaded, capture))
+    stdout, *logs, requests, header_document = normal[: len(documents)]
     headers = [header_from_json(value) for value in header_document.values]
     classes = [class_of(header, loaded, pins) for header in headers]
     by_label = dict(zip(labels_of(raw_headers).values(), classes, strict=True))
@@ -93,7 +98,7 @@ def surfaces_of(
     if placed:
         named = [value | {"header": by_label[value["header"]]} for value in requests.values]
         files[REQUESTS] = canonical_lines(named)
-    return Surfaces(files, headers, drifts_of(headers, classes, pins))
+    return Surfaces(files, headers, drifts_of(headers, classes, pins), normal[len(documents) :])
 
 
 def documents_of(
