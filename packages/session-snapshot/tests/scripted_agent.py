@@ -29,6 +29,7 @@ class ScriptedAgent:
         self.answer = {"role": "assistant", "content": ""}
         self.session = ""
         self.outcome = {}
+        self.spent = (0, 0)
         self.asked = 0
         self.early = []
         self.read = b""
@@ -55,7 +56,7 @@ class ScriptedAgent:
         return self.early.pop(0) if self.early else self.read_line()
 
     def read_line(self):
-        """The next line of stdin; ``None`` at its end. What was read of later ones is kept here, where it can be seen."""
+        """The next line of stdin; ``None`` at its end. What was read of later ones is kept where it can be seen."""
         while b"\n" not in self.read and (more := os.read(0, 1 << 16)):
             self.read += more
         line, end, self.read = self.read.partition(b"\n")
@@ -111,8 +112,9 @@ class ScriptedAgent:
         told = told.replace("<random>", os.urandom(4).hex())
         self.history.append({"role": "user", "content": told})
 
-    def call(self, changes=None, drop=()):
-        """Ask the model; ``changes`` are laid over the body (``system``: the first message), ``drop`` are left out."""
+    def call(self, changes=None, drop=(), last=()):
+        """Ask the model; ``changes`` are laid over the body (``system``: the first message), ``drop`` are left out,
+        ``last`` put at its end."""
         changes = dict(changes or {})
         system = changes.pop("system", SYSTEM)
         body = {
@@ -122,7 +124,9 @@ class ScriptedAgent:
             "messages": [{"role": "system", "content": system}, *self.history],
         }
         body = {key: value for key, value in (changes | body | changes).items() if key not in drop}
+        body |= {key: body.pop(key) for key in last}
         status, text = self.http("POST", "/chat/completions", json.dumps(body))
+        self.spent = read_usage(text)
         self.answer = read_stream(text) if status == 200 else {"role": "assistant", "content": f"status {status}"}
         if status == 200:
             self.history.append(self.answer)
@@ -169,6 +173,16 @@ class ScriptedAgent:
             self.early.append(line)
         self.outcome = json.loads(line) if line else {}
 
+    def respond_usage(self, more=0):
+        """End the turn, and tell what the last call cost, or more."""
+        prompt, answer = self.spent[0] + more, self.spent[1]
+        usage = {"inputTokens": prompt, "outputTokens": answer, "totalTokens": prompt + answer}
+        self.respond({"stopReason": "end_turn", "usage": usage})
+
+    def update_usage(self, more=0):
+        """Tell how full the context is since the last call, or more."""
+        self.update("usage_update", {"used": sum(self.spent) + more, "size": 1 << 17})
+
     def say_outcome(self):
         self.say(json.dumps(self.outcome.get("result", self.outcome.get("error")), sort_keys=True))
 
@@ -183,8 +197,9 @@ class ScriptedAgent:
         place.write_text(text, encoding="utf-8", newline="")
 
     def log(self, rows, name="session.jsonl"):
-        """Write a session log; ``{{session}}`` in it is the session's id."""
+        """Write a session log; ``{{session}}`` in it is the session's id, ``"{{input}}"`` the last call's tokens."""
         text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+        text = text.replace('"{{input}}"', str(self.spent[0])).replace('"{{output}}"', str(self.spent[1]))
         self.write(str(Path(os.environ["HOME"]) / "log" / name), text.replace("{{session}}", self.session))
 
     # ── acts that no agent should do ──
@@ -308,6 +323,12 @@ def read_stream(text):
     return message
 
 
+def read_usage(text):
+    """The prompt and completion tokens that a stream of chunks tells."""
+    told = [json.loads(line[6:]).get("usage") for line in text.splitlines() if line.startswith("data: {")]
+    return next(((one["prompt_tokens"], one["completion_tokens"]) for one in reversed(told) if one), (0, 0))
+
+
 SYSTEM = "You are a test."
 TOOLS = [
     {
@@ -339,6 +360,8 @@ ACTS = {
     "results": ScriptedAgent.results,
     "forget": ScriptedAgent.forget,
     "drop-last": ScriptedAgent.drop_last,
+    "respond-usage": ScriptedAgent.respond_usage,
+    "update-usage": ScriptedAgent.update_usage,
     "ask": ScriptedAgent.ask,
     "ask-client": ScriptedAgent.ask_client,
     "say-outcome": ScriptedAgent.say_outcome,

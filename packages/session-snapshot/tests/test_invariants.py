@@ -4,9 +4,18 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from llm_dialects.chunks import TextBlock, ToolCallBlock
+from llm_dialects.chunks import TextBlock, ToolCallBlock, Usage
 from llm_dialects.requests import Message, Request, ToolResultPart
-from session_snapshot.invariants import SentCall, check_wire, first_difference, pairing_faults, rewrites
+from session_snapshot.invariants import (
+    InContext,
+    Logged,
+    SentCall,
+    Spent,
+    check_wire,
+    first_difference,
+    pairing_faults,
+    rewrites,
+)
 
 USER = Message(role="user", content=(TextBlock(text="hi"),))
 
@@ -113,3 +122,92 @@ def test_first_difference(before: bytes, after: bytes, said: str) -> None:
 
 def test_first_difference_far_in() -> None:
     assert first_difference(b"x" * 100 + b"1", b"x" * 100 + b"2").startswith("at byte 100, 'xxxxxxxxxxxxxxxxxxxx1'")
+
+
+# ── usage ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PLAIN, CACHED = Usage(100, 10), Usage(40, 8, cache_read_tokens=60, reasoning_tokens=5)
+NOT_TOLD = None
+
+
+def told(*usages: Usage | None, lanes: Sequence[int] = ()) -> list[SentCall]:
+    request = Request(system=(), tools=(), messages=(USER,), params={})
+    numbered = zip(usages, lanes or [0] * len(usages), strict=True)
+    return [SentCall(at, lane, None, 0, request, b"{}", usage) for at, (usage, lane) in enumerate(numbered)]
+
+
+def said(calls: Sequence[SentCall], *claims: object) -> list[str]:
+    return [f"{breach.check}: {breach.what}" for breach in check_wire(calls, 0, claims)]
+
+
+@pytest.mark.parametrize(
+    ("usages", "logged", "breaches"),
+    [
+        ([PLAIN], [PLAIN], 0),
+        ([PLAIN, CACHED], [CACHED, PLAIN], 0),
+        ([PLAIN, PLAIN], [PLAIN], 0),
+        ([CACHED], [Usage(100, 8)], 0),
+        ([PLAIN], [PLAIN, PLAIN], 1),
+        ([PLAIN], [Usage(100, 11)], 1),
+        ([PLAIN], [Usage(99, 10)], 1),
+        ([NOT_TOLD], [PLAIN], 1),
+    ],
+)
+def test_a_log_counts_each_call_as_it_was_told(usages: Sequence[Usage], logged: Sequence[Usage], breaches: int) -> None:
+    found = said(told(*usages), *(Logged("session.jsonl: assistant/message", usage) for usage in logged))
+    assert len(found) == breaches
+    assert all(one.startswith("usage: session.jsonl: assistant/message says ") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("usages", "lanes", "claim", "honest"),
+    [
+        ([PLAIN, PLAIN], [], (100, 10, 110), True),
+        ([PLAIN, PLAIN], [], (200, 20, 220), True),
+        ([PLAIN, PLAIN], [], (200, 20, None), True),
+        ([PLAIN, CACHED], [], (40, 8, 108), True),
+        ([PLAIN, CACHED], [], (100, 3, 48), True),
+        ([PLAIN, Usage(7, 1), PLAIN], [0, 1, 0], (200, 20, None), True),
+        ([PLAIN, Usage(7, 1), PLAIN], [0, 1, 0], (107, 11, None), True),
+        ([PLAIN, Usage(7, 1), PLAIN], [0, 1, 0], (7, 1, None), True),
+        ([PLAIN, NOT_TOLD, PLAIN], [], (200, 20, None), True),
+        ([PLAIN, PLAIN], [], (300, 30, 330), False),
+        ([PLAIN, PLAIN], [], (100, 20, 120), False),
+        ([PLAIN, PLAIN], [], (200, 20, 221), False),
+        ([PLAIN], [], (0, 0, 0), False),
+        ([NOT_TOLD], [], (100, 10, None), False),
+        ([], [], (100, 10, None), False),
+    ],
+)
+def test_a_response_tells_what_the_last_calls_cost(
+    usages: Sequence[Usage | None], lanes: Sequence[int], claim: tuple[int, int, int | None], honest: bool
+) -> None:
+    found = said(told(*usages, lanes=lanes), Spent("stdout line 9", len(usages), *claim))
+    assert [one.partition(" says ")[0] for one in found] == ([] if honest else ["usage: stdout line 9"])
+
+
+def test_calls_that_come_later_are_not_spent_yet() -> None:
+    assert said(told(PLAIN, PLAIN), Spent("x", 1, 200, 20)) == [
+        "usage: x says 200 in, 20 out; it was told 100 in, 10 out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usages", "used", "honest"),
+    [
+        ([PLAIN], 100, True),
+        ([PLAIN], 101, True),
+        ([PLAIN], 110, True),
+        ([PLAIN], 111, False),
+        ([PLAIN], 99, False),
+        ([CACHED], 40, True),
+        ([CACHED], 108, True),
+        ([CACHED], 109, False),
+        ([NOT_TOLD], 8858, True),
+    ],
+)
+def test_the_context_holds_a_prompt_and_what_there_is_of_its_answer(
+    usages: Sequence[Usage | None], used: int, honest: bool
+) -> None:
+    found = said(told(*usages), InContext("stdout line 9", 1, used))
+    assert [one.partition(" says ")[0] for one in found] == ([] if honest else ["context: stdout line 9"])

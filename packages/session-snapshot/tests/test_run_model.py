@@ -1,6 +1,9 @@
 """The model's side of a run: what the agent asks is held against the recording, and nothing it asks goes unseen."""
 
+import json
+
 import pytest
+from session_snapshot.invariants import CHECKS
 
 LAST = [["respond", {"stopReason": "end_turn"}]]
 TURN = [["hear"], ["call"], ["say"], *LAST]
@@ -155,22 +158,143 @@ def test_a_header_that_drifts_names_the_files_of_its_pin(suite, change, said):
 
 BRIEF, SUMMARY = ({"role": "user", "content": text} for text in ("Be brief.", "A summary."))
 TOUCH = {"type": "function", "function": {"name": "touch", "description": "Touch it.", "parameters": {}}}
+TOOLS_LAST, COUNTED = ["call", {}, [], ["tools"]], ["call", {"stream_options": {"include_usage": True}}]
+
+
+def each(call, acts):
+    """The acts with every model call made like this one."""
+    return [call if act == ["call"] else act for act in acts]
+
+
 MUTANTS = {
     "tool-results": [*TOLD[:-1], ["call"], ["say"], *LAST],
     "append-only": turn_with(["forget", 2, [BRIEF, SUMMARY]]),
     "leading-message": turn_with(again=("call", {"system": "You are a pest."})),
     "envelope": turn_with(again=("call", {"temperature": 1})),
-    "tools": turn_with(again=("call", {"tools": [TOUCH]})),
+    "tools": each(TOOLS_LAST, turn_with(again=("call", {"tools": [TOUCH]}, [], ["tools"]))),
+    "usage": [*each(COUNTED, turn_with())[:-1], ["respond-usage", 1]],
+    "context": each(COUNTED, turn_with(["update-usage", 9])),
 }
+"""An agent for each wire invariant that breaks it and nothing else."""
+
+
+def count(suite):
+    """Have answers counted whose recording holds no usage: a person wrote it, so that no provider told none."""
+    suite.edit("scenario.toml", 'recording = "scripted"', 'recording = "authored"')
+
+
+def broken(report):
+    """The wire invariants that a run broke."""
+    return {failure.what.partition(":")[0] for failure in report.failures if failure.surface == "wire"}
+
+
+def test_every_wire_invariant_has_a_mutant():
+    assert list(MUTANTS) == list(CHECKS)
 
 
 @pytest.mark.parametrize("check", MUTANTS)
-def test_each_wire_invariant_sees_its_mutant(tools, check):
+def test_each_wire_invariant_sees_its_mutant_and_no_other_does(tools, check):
+    count(tools)
     tools.plan(session_prompt=MUTANTS[check])
-    tools.red("wire", f"{check}: model call ")
+    assert broken(tools.red("wire", f"{check}: ")) == {check}
     tools.agent(f'[wire]\nallow = [{{check = "{check}", reason = "it is known"}}]\n')
     report = tools.replay()
     assert not [failure for failure in report.failures if failure.what.startswith(f"{check}: ")]
+
+
+# ── what the agent says it cost ─────────────────────────────────────────────────────────────────────────────────────
+
+LOGGED = '[persistence]\nformat = "session-snapshot"\nlog = "{{home}}/log/*.jsonl"\n'
+SESSION = {
+    "type": "session",
+    "format": "session-snapshot",
+    "version": 1,
+    "id": "{{session}}",
+    "createdAt": 1,
+    "cwd": "/",
+}
+
+
+def logs(**usage):
+    """An act: write a log in which an answer cost this."""
+    data = {"turn": 1, "step": 2, "message": {"role": "assistant", "content": []}, "usage": usage}
+    return ["log", [SESSION, {"type": "assistant/message", "seq": 0, "time": 1, "data": data}]]
+
+
+@pytest.mark.parametrize(
+    ("acts", "said"),
+    [
+        ([["respond-usage"]], None),
+        ([["update-usage"], *LAST], None),
+        ([["update-usage", -3], *LAST], None),
+        ([logs(inputTokens="{{input}}", outputTokens="{{output}}"), *LAST], None),
+        ([["respond-usage", -1]], "usage: stdout line 4 says 59 in, 5 out, 64 in all; it was told 60 in, 5 out"),
+        ([["update-usage", 1], *LAST], "context: stdout line 4 says 66; it was told 60 in, 5 out"),
+        (
+            [logs(inputTokens="{{input}}", outputTokens=9), *LAST],
+            "usage: session.jsonl: assistant/message (turn 1, step 2) says 60 in, 9 out; it was told 60 in, 5 out",
+        ),
+    ],
+)
+def test_what_an_agent_says_of_usage_is_what_it_was_told(suite, acts, said):
+    count(suite)
+    suite.agent(LOGGED)
+    suite.plan(session_prompt=[["hear"], COUNTED, ["say"], *acts])
+    report = suite.replay()
+    wire = [failure.what for failure in report.failures if failure.surface == "wire"]
+    assert wire == ([] if said is None else [said])
+
+
+def test_an_agent_that_was_told_nothing_knows_nothing(suite):
+    suite.plan(session_prompt=[*TURN[:3], ["respond-usage", 7]])
+    suite.red("wire", "usage: stdout line 4 says 7 in, 0 out, 7 in all; it was told none")
+
+
+def test_recorded_usage_is_told_as_it_was_recorded(suite):
+    usage = suite.rows({"type": "assistant/chunk", "data": {"call": 0, "chunk": {"type": "usage", "usage": USAGE}}})
+    finish = '{"type":"assistant/chunk","data":{"call":0,"chunk":{"type":"finish"'
+    suite.edit("session.jsonl", finish, usage + finish)
+    assert heard(suite) == {"inputTokens": 412, "outputTokens": 9, "totalTokens": 421}
+
+
+USAGE = {"inputTokens": 400, "outputTokens": 9, "cacheReadTokens": 12}
+
+
+def test_where_none_was_recorded_none_is_told(suite):
+    suite.plan(session_prompt=[["hear"], COUNTED, ["say"], ["respond-usage"]])
+    suite.red("wire", "usage: stdout line 4 says 0 in, 0 out, 0 in all; it was told none")
+
+
+def test_where_none_is_written_four_characters_are_a_token(suite):
+    messages = [{"role": "system", "content": "You are a test."}, {"role": "user", "content": "Say hello."}]
+    prompt = quarter(compact(messages)) + quarter(compact([NAMED | {"function": TOUCH_TOOL}]))
+    answer = quarter("hello there world")
+    count(suite)
+    assert heard(suite) == {"inputTokens": prompt, "outputTokens": answer, "totalTokens": prompt + answer}
+
+
+NAMED = {"type": "function"}
+TOUCH_TOOL = {
+    "name": "touch",
+    "description": "Touch a file.",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+}
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":"))
+
+
+def quarter(text):
+    return -(-len(text) // 4)
+
+
+def heard(suite):
+    """The usage of which the agent says that it was told it."""
+    suite.plan(session_prompt=[["hear"], COUNTED, ["say"], ["respond-usage"]])
+    report, capture = suite.capture()
+    assert broken(report) == set()
+    return capture.frames[-1].value["result"]["usage"]
 
 
 def test_a_declared_compaction_may_rewrite_the_history(tools):

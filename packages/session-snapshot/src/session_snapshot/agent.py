@@ -124,7 +124,7 @@ class OrderingRule(Closed, frozen=True):
 class WireAllow(Closed, frozen=True):
     """A wire invariant this agent is known to break; one that is never used is an error."""
 
-    check: Literal["tool-results", "append-only", "leading-message", "envelope", "tools"]
+    check: Literal["tool-results", "append-only", "leading-message", "envelope", "tools", "usage", "context"]
     reason: str
 
 

@@ -1,5 +1,6 @@
 """A model call as the agent made it."""
 
+from llm_dialects.chunks import Usage
 from llm_dialects.entries import Entry
 from llm_dialects.requests import Request
 from msgspec import Struct
@@ -10,6 +11,7 @@ class LiveCall(Struct, frozen=True):
 
     ``recorded`` is the index of the recorded call it was bound to (``None``: none, or while recording); ``entry`` is
     what answered it, as it was served or as it was taken from the provider (``None``: the harness refused it).
+    ``usage`` is what a replay told the agent that it cost (``None``: nothing).
     """
 
     number: int
@@ -17,3 +19,4 @@ class LiveCall(Struct, frozen=True):
     body: bytes
     recorded: int | None
     entry: Entry | None
+    usage: Usage | None = None

@@ -48,7 +48,7 @@ class Driver:
         self.changes = changes
         self.calls_in_flight = calls_in_flight
         self.protocol = PROTOCOLS[agent.protocol]
-        answers = deque(answer.kind for answer in script.permission_answers)
+        answers: deque[str] = deque(answer.kind for answer in script.permission_answers)
         self.client = ClientSide(box.cwd, answers, agent.capabilities)
         self.connection = Connection(self.client, limits.frame_bytes, changes)
         self.frames = self.connection.frames

@@ -64,10 +64,14 @@ def event_at(wait: ops.WaitForEvent, events: tuple[Event, ...], taken: int) -> i
 
 def ended_turns(log: SessionLog) -> int | None:
     """How many turns of its own a sub-agent has ended; ``None`` while it is in one."""
-    seed = log.header.get("seedLength")
-    own = log.events[seed if isinstance(seed, int) else 0 :]
-    turns = [event.type for event in own if event.type in TURN_ENDS]
+    turns = [event.type for event in own_events(log) if event.type in TURN_ENDS]
     return None if turns[-1:] == ["turn/start"] else turns.count("turn/end")
+
+
+def own_events(log: SessionLog) -> tuple[Event, ...]:
+    """The events of a log but for those it inherited of its parent."""
+    seed = log.header.get("seedLength")
+    return log.events[seed if isinstance(seed, int) else 0 :]
 
 
 def told_of(events: tuple[Event, ...]) -> str:

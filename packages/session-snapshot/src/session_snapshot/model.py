@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 from llm_dialects.actions import Action, Body
-from llm_dialects.chunks import UsageChunk, to_json
+from llm_dialects.chunks import Usage, UsageChunk, to_json
 from llm_dialects.dialect import Answer, Dialect, answer_to
 from llm_dialects.dialects import DIALECTS
 from llm_dialects.entries import Chunks, Entry, Hang, entry_from_json, entry_to_json
 from llm_dialects.errors import ProviderError
+from llm_dialects.fold import fold
 from llm_dialects.render import RenderError, escape, fill_from_request
 from llm_dialects.requests import Request
 from llm_dialects.usage import honest_usage
@@ -84,8 +85,9 @@ class ReplayModel:
     ) -> Iterator[Action]:
         """The recorded entry with its tokens expanded, in the request's dialect."""
         entry = self.fill(call, request)
-        self.calls.append(LiveCall(http.number, request, http.body, call.index if consume else None, entry))
         answer = self.answer(dialect, http, request, call, entry)
+        index = call.index if consume else None
+        self.calls.append(LiveCall(http.number, request, http.body, index, entry, told_usage(entry, answer)))
         return self.told(entry_reply(dialect, request, entry, answer, lambda: self.ready(entry)))
 
     def told(self, actions: Iterable[Action]) -> Iterator[Action]:
@@ -129,6 +131,13 @@ class ReplayModel:
         """A hang has said all it will say: write its ready file."""
         if isinstance(entry, Hang) and entry.ready_file is not UNSET:
             inside(self.cwd, entry.ready_file, "replay.override.json").write_bytes(b"")
+
+
+def told_usage(entry: Entry, answer: Answer) -> Usage | None:
+    """The usage that an answer tells; one that fails or breaks off does not come that far."""
+    if not answer.include_usage or not isinstance(entry, Chunks):
+        return None
+    return fold(entry.chunks).usage or answer.usage
 
 
 def session_key(http: HttpRequest, header: str) -> str | None:

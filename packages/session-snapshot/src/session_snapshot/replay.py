@@ -11,6 +11,7 @@ from llm_replay import Player, RecordedCall, Recording, Repeated, Unrecorded, fo
 from msgspec import Struct
 
 from session_snapshot import adapter
+from session_snapshot.claims import claims_of
 from session_snapshot.compare import compare_lines, compare_trees, keyed_like
 from session_snapshot.dialects import retold
 from session_snapshot.drive import Driver
@@ -22,6 +23,7 @@ from session_snapshot.invariants import Breach, check_wire
 from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.lines import line_at
 from session_snapshot.model import ReplayModel, canon_of
+from session_snapshot.protocols import PROTOCOLS
 from session_snapshot.provenance import pace_of
 from session_snapshot.report import Failure, Report
 from session_snapshot.retelling import Retelling, request_notes
@@ -79,7 +81,7 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
     replay = on_the_wire if committed.wire else in_the_agent
     capture, account = await replay(loaded, committed, base)
     surfaces = surfaces_again(loaded, committed, capture)
-    breaches = check_wire(sent_calls(capture.calls), loaded.scenario.expect.compactions) if committed.wire else []
+    breaches = wire_breaches(loaded, capture) if committed.wire else []
     failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, account, breaches)]
     stderr = capture.stderr if failures else ""
     used = sorted(allowed_checks(loaded) & {breach.check for breach in breaches})
@@ -289,11 +291,18 @@ def workspace(loaded: Loaded, capture: Capture) -> Iterable[Failure]:
 WRITE_DOWN = "say [workspace] final = true in scenario.toml and write the new tree down in workspace.expected/"
 
 
+def wire_breaches(loaded: Loaded, capture: Capture) -> list[Breach]:
+    """Every wire invariant that a run broke."""
+    claims = claims_of(capture, PROTOCOLS[loaded.agent.protocol])
+    return check_wire(sent_calls(capture.calls), loaded.scenario.expect.compactions, claims)
+
+
 def wire(loaded: Loaded, breaches: Sequence[Breach]) -> Iterable[Failure]:
     """Wire invariants broken and not declared."""
     for breach in breaches:
         if breach.check not in allowed_checks(loaded):
-            yield Failure("wire", f"{breach.check}: model call {breach.call}: {breach.what}")
+            where = "" if breach.call is None else f"model call {breach.call}: "
+            yield Failure("wire", f"{breach.check}: {where}{breach.what}")
 
 
 def allowed_checks(loaded: Loaded) -> set[str]:

@@ -285,7 +285,15 @@ def sent_calls(calls: Sequence[LiveCall]) -> list[SentCall]:
     """Live calls as the wire invariants look at them."""
     places = live_lineage(calls)
     return [
-        SentCall(call.number, place.lane, place.parent, kept_messages(calls, call, place), call.request, call.body)
+        SentCall(
+            call.number,
+            place.lane,
+            place.parent,
+            kept_messages(calls, call, place),
+            call.request,
+            call.body,
+            call.usage,
+        )
         for call, place in zip(calls, places, strict=True)
     ]
 

@@ -21,6 +21,12 @@ class AgentProtocol(Protocol):
     def update_of(self, frame: Mapping[str, Any]) -> dict[str, Any]:
         """The update a frame carries, else an empty object."""
 
+    def tokens_spent(self, frame: Mapping[str, Any]) -> tuple[int, int, int | None] | None:
+        """Input, output and (where told) total tokens that a frame says were spent, else ``None``."""
+
+    def tokens_in_context(self, frame: Mapping[str, Any]) -> int | None:
+        """How many tokens a frame says are in the context, else ``None``."""
+
     def text_of(self, frame: Mapping[str, Any]) -> str:
         """The piece of the agent's answer a frame carries, else ``""``."""
 

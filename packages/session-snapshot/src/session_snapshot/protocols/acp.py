@@ -132,6 +132,25 @@ def failed_tools(frames: Iterable[Mapping[str, Any]]) -> int:
     return len({str(update.get("toolCallId")) for update in updates if update.get("status") == "failed"})
 
 
+def tokens_spent(frame: Mapping[str, Any]) -> tuple[int, int, int | None] | None:
+    """The ``usage`` of a response, where it is one."""
+    result = frame.get("result")
+    usage = result.get("usage") if isinstance(result, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    spent, output, total = (usage.get(name) for name in ("inputTokens", "outputTokens", "totalTokens"))
+    if type(spent) is not int or type(output) is not int:
+        return None
+    return spent, output, total if type(total) is int else None
+
+
+def tokens_in_context(frame: Mapping[str, Any]) -> int | None:
+    """The ``used`` of a ``usage_update``."""
+    update = update_of(frame)
+    used = update.get("used") if update.get("sessionUpdate") == "usage_update" else None
+    return used if type(used) is int else None
+
+
 def permission_result(params: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     """The answer of ``kind`` to a permission request, or ``None`` where no option of that kind was offered."""
     if kind == "cancelled":
