@@ -1,9 +1,9 @@
 """``upstream.json``: what is wrong in it is named with its line and the nearest right word."""
 
 import asyncio
-import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from llm_dialects import Request, Throw
 from llm_mock_server import HttpRequest
@@ -12,7 +12,7 @@ from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.record import record_all
 from session_snapshot.record_key import refuse_no_key
 from session_snapshot.suites import load, place_of
-from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, given_url, scripted, upstream_of
+from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, scripted, upstream_of
 
 SESSION = Path(__file__).parents[3] / "snapshots" / "session"
 WHERE = "snapshots/x/y/upstream.json"
@@ -108,51 +108,13 @@ def test_a_missing_script_is_to_be_written(tmp_path: Path) -> None:
         record_all([place], suite.parent, {"OPENAI_API_KEY": "sk-0123456789"}, True, print)
 
 
-# ── the URL of a provider ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("", "there is none"),
-        ("api.openai.com/v1", "this is no http:// or https:// URL"),
-        ("ftp://api.openai.com", "this is no http:// or https:// URL"),
-        ("https:///v1", "this is no http:// or https:// URL"),
-        ("http://127.0.0.1:0/v1", "this is no http:// or https:// URL"),
-        ("http://127.0.0.1:99999/v1", "this is no URL"),
-        ("http://[::1/v1", "this is no URL"),
-        ("https://user:pass@gateway/v1", "it holds a user or a password"),
-        ("https://sk-secret@gateway/v1", "it holds a user or a password"),
-    ],
-)
-def test_a_url_that_no_call_could_be_forwarded_to_is_refused(url: str, said: str) -> None:
-    with pytest.raises(Refused, match=rf"--upstream .*: {said}.*\nmend: --upstream https://") as caught:
-        given_url(url)
-    assert "pass" not in str(caught.value).partition(": ")[0] and "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "url", ["http://localhost:11434/v1", "https://gw.example/openai?api-version=1", "http://[::1]"]
-)
-def test_a_url_of_any_server_is_taken(url: str) -> None:
-    assert given_url(url) == url
-
-
-def test_a_live_recording_needs_a_url(tmp_path: Path) -> None:
-    suite = tmp_path / "snapshots" / "session"
-    for name in ("agent.toml", "text-turn/scenario.toml", "text-turn/input.json"):
-        (suite / name).parent.mkdir(parents=True, exist_ok=True)
-        (suite / name).write_bytes((SESSION / name).read_bytes())
-    scenario = suite / "text-turn" / "scenario.toml"
-    scenario.write_text(scenario.read_text(encoding="utf-8").replace('"scripted"', '"live"'), encoding="utf-8")
-    toml = (suite / "agent.toml").read_text(encoding="utf-8")
-    (suite / "agent.toml").write_text(re.sub(r"upstream_url = .*\n", "", toml), encoding="utf-8")
-    loaded = load(place_of(scenario))
+def test_a_url_that_is_given_is_asked_instead_of_the_suites() -> None:
+    loaded = load(place_of(SESSION / "text-turn" / "scenario.toml"))
+    live = msgspec.structs.replace(loaded, scenario=msgspec.structs.replace(loaded.scenario, recording="live"))
 
     async def url_of(given: str | None) -> str:
-        async with upstream_of(loaded, "sk-0123456789", given) as upstream:
+        async with upstream_of(live, "sk-0123456789", given) as upstream:
             return upstream.url
 
-    with pytest.raises(FixtureError, match=r"agent\.toml:\d+: \[record\] upstream_url: there is none"):
-        asyncio.run(url_of(None))
+    assert asyncio.run(url_of(None)) == "https://api.openai.com/v1"
     assert asyncio.run(url_of("http://127.0.0.1:9/v1")) == "http://127.0.0.1:9/v1"

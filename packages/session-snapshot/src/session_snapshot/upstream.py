@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 from llm_dialects import EntryError, Throw
 from llm_dialects.words import nearest
@@ -11,7 +10,7 @@ from llm_mock_server import ScriptedProvider, read_upstream, serve
 from msgspec import Struct
 
 from session_snapshot.calls import LiveCall
-from session_snapshot.errors import FixtureError, Refused
+from session_snapshot.errors import FixtureError
 from session_snapshot.strict import line_of
 from session_snapshot.suites import Loaded, read, short
 
@@ -20,8 +19,6 @@ EXHAUSTED = "MOCK_SCRIPT_EXHAUSTED"
 
 UNFILLED = "MOCK_PLACEHOLDER_UNFILLED"
 """The code with which it answers a call whose entry asks the request for what is not in it."""
-
-EXAMPLE = "https://api.openai.com/v1"
 
 KINDS = ("say", "chunks", "throw", "hang")
 KEYS = (
@@ -82,15 +79,11 @@ async def upstream_of(loaded: Loaded, key: str, url: str | None = None) -> Async
     demands the key.
 
     Raises:
-        FixtureError: ``upstream.json`` is missing or wrong, or ``agent.toml`` has no URL of a provider.
-        Refused: ``url`` is none.
+        FixtureError: ``upstream.json`` is missing or wrong.
     """
     assert loaded.agent.record is not None and loaded.agent.model is not None
-    if url is not None:
-        yield Upstream(given_url(url))
-        return
-    if loaded.scenario.recording == "live":
-        yield Upstream(declared_url(loaded))
+    if url is not None or loaded.scenario.recording == "live":
+        yield Upstream(url or loaded.agent.record.upstream_url)
         return
     path = loaded.place.folder / "upstream.json"
     if not path.is_file():
@@ -100,53 +93,6 @@ async def upstream_of(loaded: Loaded, key: str, url: str | None = None) -> Async
     provider = scripted(text, where)
     async with serve(provider, api_key=key) as server:
         yield Upstream(server.base_url(loaded.agent.model.dialect), provider, where)
-
-
-def given_url(url: str) -> str:
-    """The URL of the command line.
-
-    Raises:
-        Refused: no calls can be forwarded to it.
-    """
-    if wrong := wrong_url(url):
-        raise Refused(f"--upstream {shown_url(url)}: {wrong}", f"--upstream {EXAMPLE}")
-    return url
-
-
-def declared_url(loaded: Loaded) -> str:
-    """The URL that ``agent.toml`` names.
-
-    Raises:
-        FixtureError: it names none, or no calls can be forwarded to it.
-    """
-    assert loaded.agent.record is not None
-    url, path = loaded.agent.record.upstream_url, loaded.place.suite_folder / "agent.toml"
-    if wrong := wrong_url(url):
-        text, where = read(path)
-        line = line_of(text, "upstream_url") or line_of(text, "record")
-        raise FixtureError(f"[record] upstream_url: {wrong}", where, line, f'write upstream_url = "{EXAMPLE}"')
-    return url
-
-
-def wrong_url(url: str) -> str:
-    """What is wrong with the base URL of a provider; nothing where it can be used."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        return f"this is no URL ({error})"
-    if not url:
-        return "there is none, and a live recording is taken from a provider"
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return "this is no http:// or https:// URL"
-    if parts.username is not None or parts.password is not None:
-        return "it holds a user or a password; the key comes from its variable alone"
-    return ""
-
-
-def shown_url(url: str) -> str:
-    """A URL without what may be a secret in it: user, password, query."""
-    return re.sub(r"//[^/@]*@", "//...@", url).partition("?")[0]
 
 
 def scripted(text: str, where: str) -> ScriptedProvider:
