@@ -319,8 +319,31 @@ def test_files_that_cannot_be_read_are_shown_as_far_as_they_can(suite):
 
 def test_an_unreadable_golden_is_one_row_that_says_so(suite):
     suite.write("stdout.golden.jsonl", '{"a":1}\n{oops\n')
-    told = [line for row in page(suite).rows for detail in row.details for line in detail.lines if line.mark == "-"]
-    assert any("2: not JSON" in line.text for line in told)
+    removed = [row for row in page(suite).rows if row.state == "removed"]
+    (row,) = [row for row in removed if row.source == "stdout.golden.jsonl:2"]
+    assert ' "not JSON": "{oops↵' in lines(row, "frame")
+
+
+def test_a_row_that_moved_says_where(suite):
+    first, second, *rest = suite.frames.splitlines(keepends=True)
+    notes = [suite.rows({"jsonrpc": "2.0", "method": "_x/note", "params": {"text": f"note {n}"}}) for n in range(2)]
+    suite.write("stdout.golden.jsonl", "".join([first, second, *notes, *rest]))
+    again = [["raw", note] for note in reversed(notes)]
+    suite.plan(session_prompt=[["hear"], ["call"], *again, ["say"], *LAST])
+    moved = {(row.state, row.source) for row in page(suite).rows if row.differs}
+    assert len(moved) == 2
+    assert {state for state, _ in moved} == {"added", "removed"}
+    assert all(", moved " in source for _, source in moved)
+
+
+def test_a_row_that_says_the_same_in_other_bytes_differs(suite):
+    suite.edit("stdout.golden.jsonl", '"stopReason":"end_turn"', '"stopReason": "end_turn"')
+    shown = page(suite)
+    assert [failure.what for failure in shown.failures] == [
+        f"{suite.place.folder.as_posix()}/stdout.golden.jsonl says the same in other bytes"
+    ]
+    (row,) = differing(shown.rows)
+    assert (row.state, row.source) == ("changed", "stdout.golden.jsonl:4")
 
 
 # ── the head ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -110,7 +110,7 @@
   };
 
   document.getElementById("rows").addEventListener("click", (event) => {
-    const button = event.target.closest(".summary");
+    const button = event.target.closest("button.summary");
     if (button) toggle(button.parentElement, !isOpen(button.parentElement));
   });
   document.getElementById("next").addEventListener("click", keys.n);

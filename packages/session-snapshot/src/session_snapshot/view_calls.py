@@ -64,7 +64,7 @@ def call_row(asking: Asking, step: int) -> Row:
         title_of(f"{asking.name}:", asked(value)),
         step,
         ("added" if asking.number is None else "") if held is None else held.state,
-        "" if held is None else f"requests.golden.jsonl:{held.number}",
+        "" if held is None else f"requests.golden.jsonl{held.source}",
         () if held is None else held.differences,
         tuple(details),
     )

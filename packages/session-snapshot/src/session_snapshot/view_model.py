@@ -168,7 +168,7 @@ def frame_row(frame: Framed, raw: Sequence[Raw], asked: Mapping[Any, str], step:
         title_of(frame_title(held.value, asked), count),
         pieces[0].step if pieces else step,
         held.state,
-        f"{STDOUT}:{held.number}",
+        f"{STDOUT}{held.source}",
         held.differences,
         tuple(details),
     )
@@ -224,7 +224,7 @@ def log_rows(logs: Mapping[str, Sequence[Held]]) -> Iterator[Row]:
         for held in rows:
             title = title_of(f"log{number}", event_title(table(held.value)))
             yield Row(
-                FILES, "log", title, -1, held.state, f"{name}:{held.number}", held.differences, (held.detail("event"),)
+                FILES, "log", title, -1, held.state, f"{name}{held.source}", held.differences, (held.detail("event"),)
             )
 
 

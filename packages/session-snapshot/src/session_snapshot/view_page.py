@@ -175,6 +175,11 @@ def run(page: Page) -> Iterator[str]:
     yield "<noscript>Rows open, and filters work, with JavaScript only; it is all in this file.</noscript></main>"
 
 
+SUMMARY = 'button type="button" class="summary" aria-expanded="false"'
+HEADING = 'div class="summary" tabindex="-1"'
+"""The head of a row that opens, and of one with nothing in it."""
+
+
 def lane_class(key: str) -> str:
     """How a lane looks."""
     return key.partition(" ")[0]
@@ -182,6 +187,7 @@ def lane_class(key: str) -> str:
 
 def row_html(number: int, row: Row, place: int, lane: str) -> str:
     """One row: its summary in its lane, its differences below; its details come when it is opened."""
+    head = SUMMARY if row.details else HEADING
     kind = "" if row.kind == "step" else f'<span class="kind">{text(row.kind)}</span> '
     sign = f'<span class="state">{text(row.state)}</span> ' if row.differs else ""
     source = f' <span class="source">{text(row.source)}</span>' if row.differs else ""
@@ -192,8 +198,8 @@ def row_html(number: int, row: Row, place: int, lane: str) -> str:
         f'<li class="row {lane_class(row.lane)} lane{place} {"step" if row.kind == "step" else ""} {row.state}"'
         f' data-lane="{text(row.lane)}" data-kind="{text(row.kind)}" data-row="{number}">'
         f'<span class="number">{number + 1}</span>'
-        f'<button type="button" class="summary" aria-expanded="false"><span class="lane">{text(lane)}</span> '
-        f'{kind}{sign}<span class="title">{text(row.title)}</span>{source}</button>'
+        f'<{head}><span class="lane">{text(lane)}</span> '
+        f'{kind}{sign}<span class="title">{text(row.title)}</span>{source}</{head.split()[0]}>'
         + (f'<div class="differences">{shown}{rest}</div>' if shown else "")
         + "</li>"
     )

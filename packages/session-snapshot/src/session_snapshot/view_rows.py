@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from llm_replay import Difference, diff_json
-from llm_replay.difference import align
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from session_snapshot.compare import BadLine
-from session_snapshot.compare import rows as parsed
 from session_snapshot.report import Failure
+from session_snapshot.rows import Row as FileRow
+from session_snapshot.rows import align, moves, read_rows
 from session_snapshot.view_text import Line, abridged, plain, pretty, pretty_both, visible
 
 State = Literal["", "same", "changed", "added", "removed"]
@@ -123,7 +122,7 @@ def title_of(*parts: str) -> str:
 class Held(Struct, frozen=True):
     """One row of a file held against its golden; ``number`` is its line, from 1, in the file it is still in.
 
-    ``at`` is its place among the actual rows, ``None`` for one that is gone.
+    ``at`` is its place among the actual rows, ``None`` for one that is gone; ``note`` says what else is to be known.
     """
 
     state: State
@@ -132,6 +131,12 @@ class Held(Struct, frozen=True):
     expected: Any = None
     actual: Any = None
     differences: tuple[Difference, ...] = ()
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """Its line, and what else is to be known, behind the name of its file."""
+        return f":{self.number}" + (f", {self.note}" if self.note else "")
 
     @property
     def value(self) -> Any:
@@ -146,29 +151,41 @@ class Held(Struct, frozen=True):
 
 
 def hold(expected: str, actual: str) -> list[Held]:
-    """Hold the rows of a JSON Lines text against those of its golden, in the order of the former."""
-    before, after = readable(expected), readable(actual)
-    return [held(before, after, old, new) for old, new in align(before, after)]
+    """Hold the rows of a JSON Lines text against those of its golden, paired as the report of a run pairs them."""
+    before, after = read_rows(expected), read_rows(actual)
+    pairs = align(before, after)
+    moved = moves(before, after, pairs)
+    origins = {new: old for old, new in moved.items()}
+    found = []
+    for old, new in pairs:
+        if new is None:
+            assert old is not None
+            there = moved.get(old)
+            found.append(gone(shown(before[old]), old + 1, "" if there is None else f"moved to line {there + 1}"))
+        elif old is None:
+            origin = origins.get(new)
+            found.append(fresh(shown(after[new]), new, "" if origin is None else f"moved from line {origin + 1}"))
+        else:
+            found.append(paired(before[old], after[new], new))
+    return found
 
 
-def held(before: Sequence[Any], after: Sequence[Any], old: int | None, new: int | None) -> Held:
-    """One pair of :func:`hold`."""
-    if new is None:
-        assert old is not None
-        return gone(before[old], old + 1)
-    if old is None:
-        return fresh(after[new], new)
-    return against(before[old], after[new], new + 1, new)
+def paired(old: FileRow, new: FileRow, at: int) -> Held:
+    """Two rows that belong together; where they say the same in other bytes, those differ."""
+    held = against(shown(old), shown(new), at + 1, at)
+    if held.differences or old.text == new.text:
+        return held
+    return Held("changed", at + 1, at, old.text, new.text, (Difference("", "changed", old.text, new.text),))
 
 
-def fresh(value: Any, at: int) -> Held:
+def fresh(value: Any, at: int, note: str = "") -> Held:
     """A row that the golden has not."""
-    return Held("added", at + 1, at, None, value, (Difference("", "added", actual=value),))
+    return Held("added", at + 1, at, None, value, (Difference("", "added", actual=value),), note)
 
 
-def gone(value: Any, number: int) -> Held:
+def gone(value: Any, number: int, note: str = "") -> Held:
     """A row of the golden that is not there any more."""
-    return Held("removed", number, None, value, None, (Difference("", "removed", expected=value),))
+    return Held("removed", number, None, value, None, (Difference("", "removed", expected=value),), note)
 
 
 def against(expected: Any, actual: Any, number: int, at: int) -> Held:
@@ -183,11 +200,13 @@ def alone(text: str) -> list[Held]:
 
 
 def readable(text: str) -> list[Any]:
-    """The rows of a JSON Lines text; a file that is none is one row that says so."""
-    try:
-        return parsed(text)
-    except BadLine as error:
-        return [{"unreadable": str(error)}]
+    """The values of the rows of a JSON Lines text."""
+    return [shown(row) for row in read_rows(text)]
+
+
+def shown(row: FileRow) -> Any:
+    """A row's value; of one that is no JSON what it is."""
+    return {"not JSON": row.text} if row.value is UNSET else row.value
 
 
 # ── naming what a value is ──────────────────────────────────────────────────────────────────────────────────────────
