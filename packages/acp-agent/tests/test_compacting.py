@@ -108,7 +108,7 @@ def test_the_log_tells_what_was_done(provider, spawn, read_log, tmp_path):
     failure = {"code": "CONTEXT_WINDOW_EXCEEDED", "message": "prompt is too long", "status": 400}
     assert (start["reason"], start["failure"]) == ("overflow", failure)
     # What was told (3500 + 10), and an estimate of the prompt since.
-    assert 3510 < start["tokens"] <= 3540
+    assert 3510 < start["tokens"] <= 3560
     assert summary["shadowedRange"] == {"start": 0, "end": 2}
     assert 600 < summary["shadowedTokens"] < 700
     assert (summary["shortened"], summary["leftOut"]) == (0, 0)
@@ -328,6 +328,19 @@ def test_a_window_without_room_for_any_summary_is_said_clearly(provider, spawn):
     error = agent.prompt(session, "What birds?")
     assert error["data"] == {"code": "COMPACTION_FAILED"}
     assert "no request for one fits into 100 tokens; see [compaction] window_tokens" in error["message"]
+
+
+def test_counts_that_are_zeros_are_none(provider, spawn):
+    """Some dialects cannot say that nothing was counted."""
+    zeros = {"inputTokens": 0, "outputTokens": 0}
+    server = provider([say("NOTED", usage=zeros), say(SUMMARY), say("Herons.")])
+    agent = spawn(server, overlay="compaction.threshold_tokens = 1000\ncompaction.window_tokens = 9000")
+    session = agent.new_session()
+    agent.prompt(session, "Hello.")
+    assert agent.prompt(session, LONG) == {"stopReason": "end_turn"}
+    agent.close()
+    assert SUMMARY in said(asked(server, -1))[0]
+    assert len(agent.updates("usage_update")) == 1
 
 
 def test_the_client_is_told_how_full_a_known_window_is(provider, spawn):

@@ -1,8 +1,10 @@
 """Where a history is cut, how its record is shortened, and how a context is counted."""
 
+from math import ceil
+
 import pytest
 from acp_agent.compaction import FLOOR, NoRoom, checkpoint, cut_of, fitted, shorten, tokens_of
-from acp_agent.meter import Meter
+from acp_agent.meter import Meter, size_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_dialects import (
@@ -190,7 +192,7 @@ def test_what_was_told_counts_and_what_came_since_is_estimated():
     meter.hear(usage, asked, now)
     assert (meter.told, meter.accepted, meter.ratio) == (told + 50, told, 1.0)
     assert meter.tokens(now) == told + 50
-    assert meter.tokens(request(user(BIG), answer("a"), user("y" * 400))) == told + 50 + 108
+    assert meter.tokens(request(user(BIG), answer("a"), user("y" * 400))) == told + 50 + 114
 
 
 def test_what_came_since_counts_alike_however_long_the_system_prompt_is():
@@ -211,7 +213,7 @@ def test_the_providers_rate_is_kept_when_the_history_changes():
     assert meter.ratio == 2.5
     meter.forget()
     assert meter.told is None
-    assert meter.tokens(asked) == -(-estimate(asked) * 5 // 2)
+    assert meter.tokens(asked) == ceil(size_of(asked) * 2.5 / 4)
 
 
 def test_a_provider_that_counts_less_is_not_believed():

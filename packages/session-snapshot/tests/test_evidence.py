@@ -1,11 +1,14 @@
-"""Exit codes and tools, read from what went over the wire."""
+"""Exit codes, tools and compactions, read from what went over the wire and from the agent's logs."""
+
+import json
 
 import pytest
 from llm_dialects.chunks import BlockEnd, TextBlock, ToolCallBlock
 from llm_dialects.entries import Chunks
 from llm_dialects.requests import Message, Request, ToolResultPart
+from llm_replay import parse_log
 from session_snapshot.calls import LiveCall
-from session_snapshot.evidence import codes_in, exit_codes, tools_of
+from session_snapshot.evidence import codes_in, exit_codes, logged_compactions, tools_of
 
 
 def result(text: str, call_id: str = "c") -> ToolResultPart:
@@ -45,3 +48,15 @@ def test_tools_in_the_order_they_were_called() -> None:
         return Chunks(chunks=tuple(BlockEnd(index=at, block=block) for at, block in enumerate(calls)))
 
     assert tools_of([entry("b", "a"), entry(), entry("b")]) == ["b", "a", "b"]
+
+
+def test_compactions_are_counted_where_they_end_well_in_every_log() -> None:
+    header = {"type": "session", "format": "session-snapshot", "version": 1, "id": "s"}
+    start, done = {"type": "compaction/start", "data": {}}, {"type": "compaction/end", "data": {"tokensAfter": 1}}
+    failed = {"type": "compaction/end", "data": {"error": {"code": "CANCELLED"}}}
+    logs = [
+        parse_log("".join(json.dumps(row) + "\n" for row in (header, *rows)), "session.jsonl")
+        for rows in ([start, done, start, failed], [], [start, done, start])
+    ]
+    assert logged_compactions(logs) == 2
+    assert logged_compactions([]) == 0

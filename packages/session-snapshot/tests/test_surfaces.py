@@ -1,20 +1,15 @@
 """From live calls to rows and classes: places, gaps, headers, placeholders."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
+import msgspec
 import pytest
 from llm_dialects.chunks import BlockEnd, ReasoningBlock, TextBlock
 from llm_dialects.entries import Chunks, Hang
 from llm_dialects.requests import Message, Request, Tool
 from llm_replay import Header, RecordedCall
-from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.fixtures import Pin
-from session_snapshot.scenario import Expect, Scenario
-from session_snapshot.scenario import Header as HeaderClass
-from session_snapshot.steps import Kill, Script
-from session_snapshot.suites import Loaded, Place
 from session_snapshot.surfaces import (
     class_of,
     distinct_headers,
@@ -31,8 +26,6 @@ from session_snapshot.surfaces import (
     without_header,
 )
 
-SCENARIO = Scenario("d", "live", header=HeaderClass("mine"), expect=Expect(model_calls=0))
-LOADED = Loaded(Place("s", "a", Path("s/a")), Agent(["x"]), SCENARIO, Script([Kill()]))
 TOOL = Tool(name="t", description="d", input_schema={"type": "object"})
 
 
@@ -76,6 +69,13 @@ def test_live_calls_stand_in_recorded_order_and_gaps_are_told_against_what_is_ab
     assert [(row.call, row.parent, len(row.append)) for row in rows_of(placed, labels)] == rows
 
 
+def test_a_live_call_keeps_the_header_class_it_was_recorded_with() -> None:
+    """A header that drifted is nobody's by its content."""
+    recorded = [msgspec.structs.replace(call, header=name) for call, name in zip(chain(), "aba", strict=True)]
+    placed = place_live([live(at, asked, at) for at, asked in enumerate(ASKED)], recorded)
+    assert [place.header for place in placed] == ["a", "b", "a"]
+
+
 def test_a_recordings_calls_are_placed_as_replay_binds_them() -> None:
     other = request("z", system="other")
     placed = place_new([live(0, ASKED[0]), live(1, other), live(2, ASKED[1])], ["a", "b", "c"])
@@ -100,7 +100,7 @@ PINS = {name: Pin(name, Header((text,), (TOOL,)), f"s/{name}") for name, text in
     [(PINS["two"].header, "two"), (Header(("read files",), ()), "mine"), (Header((), ()), "mine")],
 )
 def test_classes(header: Header, name: str) -> None:
-    assert class_of(header, LOADED, PINS) == name
+    assert class_of(header, "mine", PINS) == name
 
 
 def test_drifts() -> None:

@@ -124,13 +124,8 @@ class Compactor:
         return Request(system=(INSTRUCTION,), tools=(), messages=(message,), params=request_params(config))
 
     def _estimate(self, record: str) -> int:
-        """Return the tokens of the request for a summary, its system prompt counted in those dialects too whose honest
-        estimate leaves it out.
-        """
-        request, meter = self._request(record), self._session.meter
-        instruction = Message(role="user", content=(TextBlock(text=INSTRUCTION),))
-        counted = replace(request, system=(), messages=(instruction, *request.messages))
-        return max(meter.estimate(request), meter.estimate(counted))
+        """Return the tokens of the request for a summary."""
+        return self._session.meter.estimate(self._request(record))
 
     async def _ask(self, id: str, request: Request) -> Draft:
         """Let the model answer; the log keeps the chunks, of an answer that breaks off too."""

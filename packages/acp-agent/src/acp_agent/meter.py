@@ -2,8 +2,7 @@
 
 from math import ceil
 
-from llm_dialects import Dialect, Request, Usage, honest_usage
-from llm_dialects.usage import MESSAGE_KEYS
+from llm_dialects import Dialect, Request, Usage, honest_usage, to_json
 from llm_dialects.wire import compact_length
 from msgspec import UNSET, Struct
 
@@ -15,8 +14,11 @@ class Meter:
     """Counts tokens of one conversation.
 
     Where a provider has told the usage of an answer, a request counts as much as was told, and what has come since by
-    estimate. Before that, and after the history was replaced, all of it is estimated. ``told`` is the context after
-    the last answer (``None``: nobody has told), ``accepted`` the largest input that was answered.
+    estimate. Before that it is estimated as the dialect would write it, and after the history was replaced at the
+    provider's rate. What has been told once is counted alike in every dialect.
+
+    ``told`` is the context after the last answer (``None``: nobody has told), ``accepted`` the largest input that was
+    answered.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -32,19 +34,21 @@ class Meter:
         self._heard = Heard(usage, asked, now)
 
     def forget(self) -> None:
-        """Count anew: the history is another one. How the provider counts is still known."""
+        """Count anew: the history is another one. The provider's rate is still known."""
         self.told = None
 
     def tokens(self, request: Request) -> int:
         """Return the tokens of ``request``, which goes on from the answer heard last."""
-        if self.told is None or self._heard is None:
+        if self._heard is None:
+            return honest_usage(self._dialect.render_request(request), ()).input_tokens
+        if self.told is None:
             return self.estimate(request)
-        more = self._size(request) - self._size(self._heard.now)
+        more = size_of(request) - size_of(self._heard.now)
         return self.told + ceil(more * self.ratio / CHARACTERS)
 
     def estimate(self, request: Request) -> int:
-        """Return the tokens of any request: the honest estimate, at the provider's rate."""
-        return ceil(self._honest(request) * self.ratio)
+        """Return an estimate of the tokens of any request, at the provider's rate."""
+        return ceil(size_of(request) * self.ratio / CHARACTERS)
 
     @property
     def ratio(self) -> float:
@@ -54,15 +58,8 @@ class Meter:
         """
         if self._heard is None:
             return 1.0
-        return max(1.0, round(CHARACTERS * input_tokens(self._heard.usage) / self._honest(self._heard.asked)) / 4)
-
-    def _honest(self, request: Request) -> int:
-        return max(1, honest_usage(self._dialect.render_request(request), ()).input_tokens)
-
-    def _size(self, request: Request) -> int:
-        """Return the characters of all that the honest estimate counts."""
-        body = self._dialect.render_request(request)
-        return sum(compact_length(body[key]) for key in (*MESSAGE_KEYS, "tools") if key in body)
+        rate = input_tokens(self._heard.usage) * CHARACTERS / size_of(self._heard.asked)
+        return max(1.0, round(rate * 4) / 4)
 
 
 class Heard(Struct, frozen=True):
@@ -77,3 +74,9 @@ def input_tokens(usage: Usage) -> int:
     """Return the tokens of a prompt, those from and to a cache included."""
     cached = (usage.cache_read_tokens, usage.cache_write_tokens)
     return usage.input_tokens + sum(count for count in cached if count is not UNSET)
+
+
+def size_of(request: Request) -> int:
+    """Return the characters of all that a request says: system texts, tools, messages."""
+    system = [{"role": "system", "content": text} for text in request.system]
+    return compact_length([*system, *map(to_json, (*request.tools, *request.messages))])

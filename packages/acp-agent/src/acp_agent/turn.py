@@ -31,6 +31,7 @@ from acp_agent.compacting import OVERFLOW, Compactor
 from acp_agent.config import Config
 from acp_agent.draft import Draft, finish_of
 from acp_agent.errors import ModelError
+from acp_agent.meter import input_tokens
 from acp_agent.model import Model
 from acp_agent.permissions import Allowed, Ask, Refused, chosen, judge, settle
 from acp_agent.session import Session
@@ -197,8 +198,10 @@ class Turn:
         return finish
 
     def _count(self, usage: Usage, asked: Request) -> None:
-        """Take in what the provider counted; tell the client where the size of the window is known."""
+        """Take in what the provider counted, if it did; tell the client where the size of the window is known."""
         config, meter = self._services.config, self._session.meter
+        if not input_tokens(usage):
+            return
         meter.hear(usage, asked, self._session.context(config.model))
         if config.compaction.window_tokens and meter.told is not None:
             self._update(acp.usage_update(meter.told, config.compaction.window_tokens))

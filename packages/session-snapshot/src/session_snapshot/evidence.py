@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from llm_dialects.chunks import TextBlock, ToolCallBlock
 from llm_dialects.entries import Entry, Throw
 from llm_dialects.requests import Request, ToolResultPart
+from llm_replay import SessionLog
 
 from session_snapshot.calls import LiveCall
 from session_snapshot.expect import Facts, blocks, check_expect
@@ -22,7 +23,7 @@ EXIT_CODE = re.compile(r"\[exit code: (-?\d+)\]|\bexit code:? (-?\d+)", re.IGNOR
 def intent_breaches(loaded: Loaded, capture: Capture) -> list[str]:
     """Where a run is not what ``[expect]`` says, as sentences."""
     foreign = loaded.agent.persistence.format != "session-snapshot"
-    compactions = rewrites(sent_calls(capture.calls))
+    compactions = max(rewrites(sent_calls(capture.calls)), logged_compactions(capture.logs))
     protocol = PROTOCOLS[loaded.agent.protocol]
     return check_expect(loaded.scenario.expect, facts_of_run(capture, protocol, compactions, foreign))
 
@@ -41,6 +42,16 @@ def facts_of_run(capture: Capture, protocol: AgentProtocol, compactions: int, fo
         stop_reason=capture.stop_reasons[-1] if capture.stop_reasons else None,
         compactions=compactions,
     )
+
+
+def logged_compactions(logs: Iterable[SessionLog]) -> int:
+    """How many compactions the agent's own logs tell of, those that failed left out.
+
+    What a compaction leaves may be nothing but a summary. Seen from outside that is the opening of a conversation, not
+    a history rewritten.
+    """
+    events = (event for log in logs for event in log.events)
+    return sum(event.type == "compaction/end" and "error" not in event.data for event in events)
 
 
 def tools_of(entries: Iterable[Entry]) -> list[str]:

@@ -52,6 +52,7 @@ class Placed(Struct, frozen=True):
     """A live call with its place in the tree: which call it is, its lane, its parent, and what answers it.
 
     ``above`` is the nearest call above it that was made: the parent, unless that is a recorded one nobody asked for.
+    ``header`` is the header class it was recorded with, where it was.
     """
 
     call: LiveCall
@@ -60,6 +61,7 @@ class Placed(Struct, frozen=True):
     parent: int | None
     source: str
     above: int | None
+    header: str = ""
 
 
 class Surfaces(Struct, frozen=True):
@@ -90,7 +92,9 @@ def surfaces_of(
     normal = normalize([*documents, *more], run_context(loaded, capture))
     stdout, *logs, requests, header_document = normal[: len(documents)]
     headers = [header_from_json(value) for value in header_document.values]
-    classes = [class_of(header, loaded, pins) for header in headers]
+    recorded = {key_of(header_of(place.call.request)): place.header for place in reversed(placed)}
+    own = [recorded[key_of(raw)] or loaded.scenario.header.class_ for raw in raw_headers]
+    classes = [class_of(header, name, pins) for header, name in zip(headers, own, strict=True)]
     by_label = dict(zip(labels_of(raw_headers).values(), classes, strict=True))
     files = {STDOUT: canonical_lines(stdout.values)}
     for log, document in zip(capture.logs, logs, strict=True):
@@ -185,7 +189,9 @@ def place_live(calls: Sequence[LiveCall], recorded: Sequence[RecordedCall]) -> l
         return index
 
     return [
-        Placed(bound[known.index], known.index, known.lane, known.parent, known.source, made(known.parent))
+        Placed(
+            bound[known.index], known.index, known.lane, known.parent, known.source, made(known.parent), known.header
+        )
         for known in recorded
         if known.index in bound
     ]
@@ -251,9 +257,9 @@ def header_from_json(value: Any) -> Header:
 # ── header classes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def class_of(header: Header, loaded: Loaded, pins: Mapping[str, Pin]) -> str:
-    """The class whose pin this header is; the scenario's own where it is nobody's."""
-    return next((name for name, pin in pins.items() if pin.header == header), loaded.scenario.header.class_)
+def class_of(header: Header, own: str, pins: Mapping[str, Pin]) -> str:
+    """The class whose pin this header is; where it is nobody's, its ``own``: the recorded one, else the scenario's."""
+    return next((name for name, pin in pins.items() if pin.header == header), own)
 
 
 def drifts_of(headers: Sequence[Header], classes: Sequence[str], pins: Mapping[str, Pin]) -> list[Drift]:
