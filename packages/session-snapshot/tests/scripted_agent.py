@@ -27,6 +27,7 @@ class ScriptedAgent:
         self.history = []
         self.histories = {}
         self.answer = {"role": "assistant", "content": ""}
+        self.told = ""
         self.session = ""
         self.outcome = {}
         self.spent = (0, 0)
@@ -125,7 +126,8 @@ class ScriptedAgent:
         }
         body = {key: value for key, value in (changes | body | changes).items() if key not in drop}
         body |= {key: body.pop(key) for key in last}
-        status, text = self.http("POST", "/chat/completions", json.dumps(body))
+        status, self.told = self.http("POST", "/chat/completions", json.dumps(body))
+        text = self.told
         self.spent = read_usage(text)
         self.answer = read_stream(text) if status == 200 else {"role": "assistant", "content": f"status {status}"}
         if status == 200:
@@ -195,6 +197,10 @@ class ScriptedAgent:
         place = Path(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="")
+
+    def write_answer(self, path):
+        """Write down what the last model call was answered with, to the letter."""
+        self.write(path, self.told)
 
     def log(self, rows, name="session.jsonl"):
         """Write a session log; ``{{session}}`` in it is the session's id, ``"{{input}}"`` the last call's tokens."""
@@ -367,6 +373,7 @@ ACTS = {
     "say-outcome": ScriptedAgent.say_outcome,
     "await-line": ScriptedAgent.await_line,
     "write": ScriptedAgent.write,
+    "write-answer": ScriptedAgent.write_answer,
     "log": ScriptedAgent.log,
     "raw": ScriptedAgent.raw,
     "octets": ScriptedAgent.octets,

@@ -240,7 +240,8 @@ def error_answer(status: str, body: object) -> bytes:
 def test_a_provider_that_echoes_the_key_does_not_get_it_printed_or_kept(scripted, form, agent):
     message = f"Incorrect API key provided: {form(scripted.key)}."
     end = [["say"], *LAST] if agent == "shows it" else [["exit", 1]]
-    scripted.plan(session_prompt=[["hear"], ["call"], *end])
+    told = scripted.root / "told.txt"
+    scripted.plan(session_prompt=[["hear"], ["call"], ["write-answer", str(told)], *end])
     with scripted.provider(), answering(error_answer("401 Unauthorized", {"error": {"message": message}})) as url:
         done = record_command(scripted, url)
     assert done.returncode == 2
@@ -250,6 +251,7 @@ def test_a_provider_that_echoes_the_key_does_not_get_it_printed_or_kept(scripted
     assert "mend: set SCRIPTED_KEY to a key that http://127.0.0.1:" in output
     assert not find_key(output, scripted.key)
     check_kept_without(scripted, f"Incorrect API key provided: {BLANK}")
+    assert f"Incorrect API key provided: {BLANK}" in told.read_text(encoding="utf-8"), "the agent itself was told it"
 
 
 def record_command(suite, url):

@@ -10,6 +10,7 @@ from session_snapshot.urls import UrlError, base_url, is_local, source_of
     [
         ("https://api.example.com/v1", "https://api.example.com/v1"),
         ("https://api.example.com/v1/", "https://api.example.com/v1"),
+        ("https://x.example.com/openai?api-version=1", "https://x.example.com/openai?api-version=1"),
         (" http://127.0.0.1:8080 ", "http://127.0.0.1:8080"),
         ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
         ("HTTPS://api.example.com", "HTTPS://api.example.com"),
@@ -35,8 +36,8 @@ def test_what_is_one(text: str, url: str) -> None:
         ("http://localhost:99999/v1", "is no URL: ", "correct its host and port"),
         ("http://[::1/v1", "is no URL: ", "correct its host and port"),
         ("https://me:hunter22@api.example.com/v1", "with a user or a password", "write https://api.example.com/v1, "),
-        ("https://api.example.com/v1?key=hunter22", "with a query", "write https://api.example.com/v1"),
-        ("https://api.example.com/v1#x", "with a query or a fragment", "write https://api.example.com/v1"),
+        ("api.example.com/v1?key=hunter22", "has no scheme", "write https://api.example.com/v1"),
+        ("https://api.example.com/v1#x", "with a fragment", "write https://api.example.com/v1"),
         ("me:hunter22@api.example.com/v1", "has no scheme", "write https://api.example.com/v1"),
     ],
 )

@@ -91,7 +91,7 @@ def told_away(response: httpx.Response) -> str:
 
 def why_unreachable(url: str, error: Exception) -> str:
     """Why no provider was reached, in a sentence that names the URL."""
-    text = " ".join(str(each) for each in causes(error) if str(each))
+    text = " ".join(dict.fromkeys(str(each) for each in causes(error) if str(each)))
     where = bare(url)
     if isinstance(error, httpx.ProxyError):
         return f"{where} was not reached: the proxy refused ({text})"
@@ -115,12 +115,9 @@ def mend_unreachable(message: str, url: str) -> str:
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what led to it, without those that say nothing new."""
-    seen: set[str] = set()
+    """An error and what led to it, which may say the same in other words."""
     while error is not None:
-        if str(error) not in seen:
-            seen.add(str(error))
-            yield error
+        yield error
         error = error.__cause__ or error.__context__
 
 

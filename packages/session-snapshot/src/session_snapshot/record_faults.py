@@ -12,12 +12,15 @@ from normalizer import canonical_line
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.evidence import intent_breaches
+from session_snapshot.forwarding import mend_unreachable
+from session_snapshot.heard import MALFORMED, REDIRECTED, TIMEOUT, UNREACHABLE
 from session_snapshot.replay import agent_failures
 from session_snapshot.report import Report, format_failures
 from session_snapshot.run import Capture
 from session_snapshot.secrets import find_key
 from session_snapshot.suites import Loaded, short
 from session_snapshot.told import DUMMY_KEY
+from session_snapshot.urls import bare
 
 
 def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str, url: str) -> None:
@@ -37,17 +40,22 @@ def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str
 
 def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
     """A failure of the provider in a sentence, and what mends it."""
-    status = failure.status if failure.status is not UNSET else None
-    status = status_of(ProviderError(failure.code, failure.message, status))
-    shown = f"HTTP {status}, " if status is not None and not failure.chunks else ""
+    own = failure.status if failure.status is not UNSET else None
+    status = status_of(ProviderError(failure.code, failure.message, own)) if not failure.chunks else None
+    shown = f"HTTP {status}, " if status is not None and failure.code not in UNTOLD else ""
+    if failure.code == UNREACHABLE:
+        return failure.message, mend_unreachable(failure.message, url)
     mends = {
-        401: f"set {variable} to a key that {url} takes",
+        401: f"set {variable} to a key that {bare(url)} takes",
         403: f"set {variable} to a key that may use this model",
-        404: f"see that the model's name and the path of {url} are right (most end in /v1)",
+        404: f"see that the model's name and the path of {bare(url)} are right (most end in /v1)",
         429: "wait, or raise the account's limit",
     }
-    lost = "see that it can be reached" if failure.code == "STREAM_CLOSED" else "try once more"
-    return f"{shown}{failure.code}: {failure.message}", mends.get(status or 0, lost)
+    return f"{shown}{failure.code}: {failure.message}", mends.get(status or 0, "try once more")
+
+
+UNTOLD = (UNREACHABLE, REDIRECTED, MALFORMED, TIMEOUT)
+"""The codes of failures that no provider told with a status."""
 
 
 def refuse_unanswered(loaded: Loaded, calls: Sequence[LiveCall]) -> None:

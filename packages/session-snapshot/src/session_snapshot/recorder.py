@@ -19,6 +19,7 @@ from llm_mock_server import HttpRequest
 from session_snapshot.calls import LiveCall
 from session_snapshot.forwarding import MOVED, next_url, target_of, told_away, why_unreachable
 from session_snapshot.heard import MALFORMED, REDIRECTED, RETOLD, TIMEOUT, UNREACHABLE, Heard
+from session_snapshot.secrets import blanked, find_key
 
 DROPPED = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
@@ -87,9 +88,9 @@ class RecordModel:
                     for action in heard.fail(*why):
                         yield action
                     return
-                yield Head(response.status_code, kept(response.headers))
-                async for data in response.aiter_bytes():
-                    yield Body(data)
+                pieces = self.refusal(response) if response.is_error else self.answer(response)
+                async for action in pieces:
+                    yield action
         except UNREACHED as error:
             heard.failure = Throw(chunks=(), message=why_unreachable(url, error), code=UNREACHABLE)
             yield Reset("rst")
@@ -102,6 +103,26 @@ class RecordModel:
                 yield action
         except (httpx.RequestError, OSError) as error:
             yield Reset("fin" if isinstance(error, httpx.RemoteProtocolError) else "rst")
+
+    async def answer(self, response: httpx.Response) -> AsyncIterator[Action]:
+        """An answer as it comes."""
+        yield Head(response.status_code, kept(response.headers))
+        async for data in response.aiter_bytes():
+            yield Body(data)
+
+    async def refusal(self, response: httpx.Response) -> AsyncIterator[Action]:
+        """An error, when all of it is there: some providers repeat the key that they were shown, whole or masked, and
+        the agent is not told it."""
+        taken: list[bytes] = []
+        try:
+            async for data in response.aiter_bytes():
+                taken.append(data)
+        except (httpx.RequestError, OSError):
+            for action in told_refusal(response, b"".join(taken), self.key):
+                yield action
+            raise
+        for action in told_refusal(response, b"".join(taken), self.key):
+            yield action
 
     @asynccontextmanager
     async def ask(self, url: str, http: HttpRequest) -> AsyncIterator[httpx.Response]:
@@ -124,6 +145,15 @@ class RecordModel:
         own = (("accept-encoding", "identity"), (name, value.format(key=self.key)))
         told = [pair for pair in http.headers if pair[0] not in DROPPED]
         return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (*told, *own)]
+
+
+def told_refusal(response: httpx.Response, body: bytes, key: str) -> tuple[Action, ...]:
+    """A provider's error as the agent is told it: as it is, but for the key."""
+    headers = kept(response.headers)
+    if find_key(body, key):
+        body = blanked(body.decode("utf-8", "replace"), key).encode()
+        headers = tuple((name, str(len(body)) if name == "content-length" else value) for name, value in headers)
+    return (Head(response.status_code, headers), *([Body(body)] if body else []))
 
 
 def unusable(response: httpx.Response) -> tuple[str, str] | None:

@@ -157,18 +157,21 @@ def grown(data: bytes, at: int, form: bytes, start: int, size: int) -> Span:
 @lru_cache(maxsize=8)
 def forms(key: str) -> tuple[Form, ...]:
     """The byte strings that give a key away, or the private part of one."""
-    public = public_part(key)
-    private = key[len(public) :]
+    private = key[len(public_part(key)) :]
     raw = private.encode("utf-8", "surrogatepass")
-    quoted = {quote(private, safe=""), quote_plus(private)}
-    told = {*escaped(private, True), *escaped(private, False), *quoted, *map(lowered, quoted)}
-    plain = [form.encode("utf-8", "surrogatepass") for form in told]
+    whole = {Form(text, len(text)) for text in plain(key)}  # so that its beginning goes, too
     wide = [raw.hex().encode(), raw.hex().upper().encode(), private.encode("utf-16-le", "surrogatepass")]
     packed = [encoded(raw, shift).encode() for shift in range(3)]
-    unpacked = {Form(text, least_of(text, private)) for text in (*plain, *wide)}
+    unpacked = {Form(text, least_of(text, private)) for text in (*plain(private), *wide)}
     urls = [text.translate(URL_SAFE) for text in packed]
-    whole = [Form(text := key.encode("utf-8", "surrogatepass"), len(text))] if public else []  # its beginning goes, too
-    return (*whole, *unpacked, *{Form(text, least_of(text, private, RUN_OF_BASE64)) for text in (*packed, *urls)})
+    return (*whole | unpacked, *{Form(text, least_of(text, private, RUN_OF_BASE64)) for text in (*packed, *urls)})
+
+
+def plain(text: str) -> set[bytes]:
+    """A text as texts hold it, character by character."""
+    quoted = {quote(text, safe=""), quote_plus(text)}
+    told = {*escaped(text, True), *escaped(text, False), *quoted, *map(lowered, quoted)}
+    return {form.encode("utf-8", "surrogatepass") for form in told}
 
 
 def public_part(key: str) -> str:

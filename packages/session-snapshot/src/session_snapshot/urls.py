@@ -26,8 +26,8 @@ def base_url(text: str) -> str:
     """A provider's base URL, without the slash at its end.
 
     Raises:
-        UrlError: it has no scheme or another one than HTTP's, no host, a port that is none, or holds a password, a
-            query or a fragment; the nearest right one.
+        UrlError: it has no scheme or another one than HTTP's, no host, a port that is none, or holds a password or a
+            fragment; the nearest right one. (A query is what some gateways want: ``?api-version=...``.)
     """
     text = text.strip()
     scheme, separator, rest = text.partition("://")
@@ -63,13 +63,13 @@ def refuse_extras(parts: SplitResult) -> None:
     whole = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     if "@" in parts.netloc:
         raise UrlError(f"{whole!r} is given with a user or a password", f"write {whole}, and set the key's variable")
-    if parts.query or parts.fragment:
-        raise UrlError(f"{whole!r} is given with a query or a fragment", f"write {whole}")
+    if parts.fragment:
+        raise UrlError(f"{whole!r} is given with a fragment", f"write {whole}")
 
 
 def bare(text: str) -> str:
-    """A text without what may be a user and a password."""
-    scheme, separator, rest = text.rpartition("://")
+    """A text without what may be a user, a password or a query."""
+    scheme, separator, rest = text.partition("?")[0].rpartition("://")
     head, slash, tail = rest.partition("/")
     return f"{scheme}{separator}{head.rpartition('@')[2]}{slash}{tail}"
 
