@@ -12,7 +12,7 @@ import click
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.interrupts import INTERRUPTED, hear, hear_nothing
 
-COMMANDS = ("replay", "record", "refresh", "view", "schema")
+COMMANDS = ("replay", "record", "refresh", "review", "view", "schema")
 """Each is the attribute of its name in the module of its name in ``session_snapshot.commands``."""
 
 

@@ -82,12 +82,11 @@ def compared(surface: Surface, name: str, expected: str | None, actual: str | No
 
 
 def changes_of(surface: Surface, texts: Texts) -> list[Change]:
-    """Every difference between two texts, classified, in the order of the file."""
-    found = [
+    """Every difference between two texts, classified: rows that moved, then in the order of the file."""
+    return [
         Change(surface, kind_of(hunk), phrase_of(hunk), texts.name, number, hunk)
         for number, hunk in enumerate(hunks_of(texts))
     ]
-    return sorted(found, key=lambda change: (change.line, change.number))
 
 
 # ── kinds ───────────────────────────────────────────────────────────────────────────────────────────────────────────

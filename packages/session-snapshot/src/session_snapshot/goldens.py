@@ -181,10 +181,10 @@ def place_of(change: Change) -> str:
 # ── proof and writing ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def prove(one: Pending, files: Files, accepted: Accepted, others: AbstractSet[str], base: Path) -> None:
+async def prove(one: Pending, files: Files, accepted: Accepted, base: Path) -> None:
     """Replay with the new files before they are written: it must show what the first replay showed, to the letter.
 
-    So exactly the accepted differences are gone. ``others`` are the scenarios whose pins are written as well.
+    So exactly the accepted differences are gone. What another scenario pins is that one's to mend.
 
     Raises:
         NotWritten: it shows something else.
@@ -200,12 +200,11 @@ async def prove(one: Pending, files: Files, accepted: Accepted, others: Abstract
             f"{one.name}: two replays differ, so that no golden can hold: {changed}",
             f"have the agent do the same each time, or declare what varies: {one.loaded.place.suite}/agent.toml",
         )
+    own = ("", one.name) if len(accepted) == len(one.changes) else ()
     wrong = [
         failure
         for failure in report.failures
-        if failure.surface in INTENT
-        or failure.mended_by is None
-        or (len(accepted) == len(one.changes) and failure.mended_by not in others)
+        if failure.surface in INTENT or failure.mended_by is None or failure.mended_by in own
     ]
     if wrong:
         told = format_failures(Report(one.name, wrong, {}, report.stderr))

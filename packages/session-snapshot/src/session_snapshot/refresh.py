@@ -91,11 +91,10 @@ async def prove_all(chosen: Sequence[Written], say: Say) -> Sequence[Written]:
     Raises:
         NotWritten: one does not hold.
     """
-    names = {one.one.name for one in chosen}
     with run_root() as base:
         for written in chosen:
             say(f"{written.one.name}: replaying with the new files")
-            await prove(written.one, written.files, written.accepted, names, base)
+            await prove(written.one, written.files, written.accepted, base)
     return chosen
 
 
