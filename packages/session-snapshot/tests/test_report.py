@@ -20,6 +20,7 @@ def test_the_whole_text() -> None:
         "--- the agent's stderr (its end)\n  boom\n\n"
         "actual files: .snapshot-actual/session/a\n"
         "run again:    nox -s snapshot -- session/a\n"
+        "review:       nox -s snapshot_review -- session/a   (one difference after the other, at a terminal)\n"
         "mend:         nox -s snapshot_refresh -- session/a   (shows the change; --accept writes it)"
     )
 

@@ -46,6 +46,7 @@ INTENT = frozenset({"expect", "workspace", "agent", "wire", "consumed", "fixture
 """Surfaces no golden can mend: a refresh is refused while one of them is red."""
 
 ACCEPT = "(shows the change; --accept writes it)"
+REVIEW = "(one difference after the other, at a terminal)"
 STDERR_LINES = 40
 
 
@@ -83,7 +84,7 @@ def commands(report: Report, actual_folder: str, page: str = "") -> list[str]:
     return [
         *lines,
         f"run again:    nox -s {session_of(name)} -- {name}{report.flags}",
-        *([] if None in menders(report) else [refresh_command(menders(report))]),
+        *([] if None in menders(report) else mending_commands(menders(report))),
     ]
 
 
@@ -92,9 +93,13 @@ def session_of(name: str) -> str:
     return "snapshot" if name.partition("/")[0] == "session" else "snapshot_agents"
 
 
-def refresh_command(names: set[str | None]) -> str:
-    """How to take a change in: the refresh of these scenarios."""
-    return f"mend:         nox -s snapshot_refresh -- {' '.join(sorted(map(str, names)))}   {ACCEPT}"
+def mending_commands(names: set[str | None]) -> list[str]:
+    """How to take a change in: looking at each difference, or the refresh of these scenarios."""
+    told = " ".join(sorted(map(str, names)))
+    return [
+        f"review:       nox -s snapshot_review -- {told}   {REVIEW}",
+        f"mend:         nox -s snapshot_refresh -- {told}   {ACCEPT}",
+    ]
 
 
 def menders(report: Report) -> set[str | None]:
