@@ -3,6 +3,7 @@
 hand below."""
 
 import asyncio
+import importlib.util
 import json
 import os
 import shutil
@@ -363,3 +364,13 @@ def scripted(suite: Suite) -> Suite:
     """The turn, with a script that stands in for the provider; what it says is new."""
     suite.script("hello once more")
     return suite
+
+
+@pytest.fixture(scope="session")
+def kit() -> Any:
+    """What tests of the recorder share: the module ``recorder_kit.py`` beside this one."""
+    spec = importlib.util.spec_from_file_location("recorder_kit", Path(__file__).with_name("recorder_kit.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

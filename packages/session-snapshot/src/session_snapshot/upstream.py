@@ -23,7 +23,8 @@ UNFILLED = "MOCK_PLACEHOLDER_UNFILLED"
 KINDS = ("say", "chunks", "throw", "hang")
 KEYS = (
     "entries", "kind", "text", "reasoning", "toolCalls", "usage", "finish", "chunkSize", "chunks", "message", "code",
-    "status", "accepted", "readyFile", "name", "arguments", "id",
+    "status", "accepted", "readyFile", "name", "arguments", "id", "wire", "headers", "end", "dialect", "body",
+    "bodyBase64",
 )  # fmt: skip
 
 
