@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 from msgspec import Struct
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.fixtures import STDOUT, pins_of
 from session_snapshot.newfixtures import new_fixtures
+from session_snapshot.outward import client_for
 from session_snapshot.pacing import Pace
 from session_snapshot.record_faults import refuse_failed_calls, refuse_faulty, refuse_leaks, refuse_unanswered
 from session_snapshot.record_files import Attempt, add_provenance, prove, refuse_unguarded, swap_in
@@ -24,6 +24,7 @@ from session_snapshot.record_gate import (
     refuse_key_in_files,
     refuse_no_oracle,
     refuse_under_ci,
+    refuse_unguarded_by_hand,
     url_of,
 )
 from session_snapshot.record_key import Key, key_of
@@ -36,9 +37,7 @@ from session_snapshot.secrets import blanked, find_key
 from session_snapshot.staging import recover, refuse_unwritable, scenario_lock
 from session_snapshot.suites import Loaded, Place, load
 from session_snapshot.upstream import upstream_of
-from session_snapshot.urls import host_of, is_local
 
-TIMEOUT = httpx.Timeout(300.0, connect=30.0)
 OURS = (Refused, FixtureError, AgentError)
 
 
@@ -122,6 +121,7 @@ def refuse(job: Job, snapshots: Path, force: bool) -> None:
     if not force:
         refuse_edited(job.loaded)
     refuse_key_in_files(job.loaded, job.key.secret)
+    refuse_unguarded_by_hand(job.loaded, snapshots)
     refuse_unwritable(snapshots, job.loaded.place.folder, f"nox -s snapshot_record -- {job.name}")
 
 
@@ -223,9 +223,3 @@ async def record_run(job: Job, attempt: Attempt, base: Path, url: str, progress:
 
         attempt.capture = await run_scenario(job.loaded, base, make_model, Pace(None))
     return attempt.capture
-
-
-def client_for(url: str) -> httpx.AsyncClient:
-    """The recorder's client: a provider is reached through the user's proxies, this machine is not."""
-    direct = {f"all://{host_of(url)}": None} if is_local(url) else {}
-    return httpx.AsyncClient(timeout=TIMEOUT, trust_env=bool(url), mounts=direct)

@@ -2,11 +2,10 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
 
 import msgspec
-from fixture_guard import check, read_files, render, surroundings
+from fixture_guard import check, render, surroundings
 from llm_dialects.chunks import to_json
 from llm_dialects.entries import entry_to_json
 from normalizer import canonical_line
@@ -16,7 +15,7 @@ from session_snapshot.disk import writing
 from session_snapshot.errors import AgentError, FixtureError
 from session_snapshot.fixtures import PROVENANCE, STDOUT, load_committed
 from session_snapshot.provenance import format_provenance, lock_of, make_provenance
-from session_snapshot.record_gate import MACHINE_WRITTEN, SCRIPT_OF_PROVIDER
+from session_snapshot.record_gate import MACHINE_WRITTEN, SCRIPT_OF_PROVIDER, by_hand
 from session_snapshot.record_progress import Progress
 from session_snapshot.replay import replay_loaded
 from session_snapshot.report import Report, format_failures
@@ -193,7 +192,7 @@ def refuse_unguarded(attempt: Attempt) -> None:
         FixtureError: it does.
     """
     scenario = attempt.loaded.place.full_name
-    files = {name: content for name, content in read_files(attempt.snapshots).items() if not replaced(name, scenario)}
+    files = by_hand(attempt.snapshots, scenario)
     files |= {f"{scenario}/{name}": content for name, content in attempt.staged().items()}
     findings = check(files, surroundings(), under=scenario)
     if findings:
@@ -203,12 +202,6 @@ def refuse_unguarded(attempt: Attempt) -> None:
             None,
             "mend what it names, then record again",
         )
-
-
-def replaced(name: str, scenario: str) -> bool:
-    """Whether a file is one that recording this scenario replaces."""
-    folder, _, file = name.rpartition("/")
-    return folder == scenario and any(fnmatch(file, pattern) for pattern in (*MACHINE_WRITTEN, PROVENANCE))
 
 
 def swap_in(attempt: Attempt) -> None:

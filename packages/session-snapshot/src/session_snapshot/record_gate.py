@@ -4,6 +4,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+from fixture_guard import check, read_files, render, surroundings
 
 from session_snapshot.errors import FixtureError, Refused
 from session_snapshot.fixtures import PROVENANCE
@@ -118,6 +122,45 @@ def written(loaded: Loaded) -> Iterator[tuple[str, bytes]]:
     for seed in SEEDS:
         for name, content in capture_tree(folder / seed, []).items():
             yield f"{short(folder)}/{seed}/{name}", content
+
+
+# ── what the guard would refuse afterwards ──────────────────────────────────────────────────────────────────────────
+
+
+def refuse_unguarded_by_hand(loaded: Loaded, snapshots: Path) -> None:
+    """Refuse a person's files in which the guard finds what would be found in them after the recording as well.
+
+    Raises:
+        FixtureError: it does.
+    """
+    scenario = loaded.place.full_name
+    found = check(by_hand(snapshots, scenario), surroundings(), under=scenario)
+    findings = [finding for finding in found if finding.code in OF_ONE_FILE]
+    if findings:
+        raise FixtureError(
+            "the guard would refuse a recording with these files, so no model was asked\n" + render(findings, "human"),
+            f"{scenario}/scenario.toml",
+            None,
+            f"mend what it names, then nox -s snapshot_record -- {scenario}",
+        )
+
+
+def by_hand(snapshots: Path, scenario: str) -> dict[str, bytes]:
+    """All files of the suites but those that recording this scenario replaces."""
+    return {name: content for name, content in read_files(snapshots).items() if not replaced(name, scenario)}
+
+
+def replaced(name: str, scenario: str) -> bool:
+    """Whether a file is one that recording this scenario replaces."""
+    folder, _, file = name.rpartition("/")
+    return folder == scenario and any(fnmatch(file, pattern) for pattern in (*MACHINE_WRITTEN, PROVENANCE))
+
+
+OF_ONE_FILE = frozenset(
+    {"ORPHAN", "LEGACY", "NAME", "ENCODING", "NEWLINE", "JSON", "SECRET_SHAPE", "SECRET_VALUE", "SECRET_ENTROPY",
+     "PERSONAL_PATH", "PORT", "HOST"}
+)  # fmt: skip
+"""The findings that are about a file by itself, whatever is recorded beside it."""
 
 
 # ── edits that would be lost ────────────────────────────────────────────────────────────────────────────────────────
