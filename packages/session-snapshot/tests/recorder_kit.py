@@ -4,7 +4,7 @@ import asyncio
 import socket
 import struct
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 from llm_dialects import (
@@ -74,23 +74,44 @@ def message(body, status=200, kind="application/json", **headers):
 
 
 @asynccontextmanager
+async def listening(take, **options):
+    """A server on this machine that lets ``take(reader, writer)`` have each connection; its port. Nothing is left."""
+    tasks = set()
+
+    async def close_after(reader, writer):
+        try:
+            await take(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def begin(reader, writer):
+        tasks.add(asyncio.ensure_future(close_after(reader, writer)))
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        for failure in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(failure, Exception) and not isinstance(failure, OSError):
+                raise failure
+
+
+@asynccontextmanager
 async def raw_provider(respond):
     """A server that calls ``respond(reader, writer, body)`` with each request that has come whole; its base URL."""
 
-    async def serve_one(reader, writer):
-        try:
-            lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-            length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
-            body = await reader.readexactly(length)
-            await respond(reader, writer, body)
-        finally:
-            writer.close()
+    async def take(reader, writer):
+        lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+        length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
+        await respond(reader, writer, await reader.readexactly(length))
 
-    server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    finally:
-        server.close()
+    async with listening(take) as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 @asynccontextmanager
