@@ -4,8 +4,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from llm_replay import Header
@@ -22,6 +23,8 @@ from session_snapshot.run import Capture
 from session_snapshot.runroot import run_root
 from session_snapshot.suites import Loaded, Place, load
 
+S = TypeVar("S")
+T = TypeVar("T")
 Say = Callable[[str], None]
 
 MOST_AT_ONCE = 4
@@ -30,7 +33,8 @@ MOST_AT_ONCE = 4
 class Pending(Struct, frozen=True):
     """One scenario replayed: what it is now, held against what is committed. ``texts`` are by file name.
 
-    ``live`` are the texts of its live headers, as their files would hold them.
+    ``live`` are the texts of its live headers, as their files would hold them, ``pin`` is that one of them which it
+    pins, if it does.
     """
 
     loaded: Loaded
@@ -40,6 +44,7 @@ class Pending(Struct, frozen=True):
     texts: Mapping[str, Texts]
     changes: Sequence[Change]
     live: Sequence[Mapping[str, str]] = ()
+    pin: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -57,24 +62,41 @@ def replay_all(places: Sequence[Place], say: Say) -> list[Pending]:
 
 
 async def replay_side_by_side(places: Sequence[Place], say: Say) -> list[Pending]:
-    """Replay all of them; the first that cannot be replayed, in their order, is raised when none runs any more."""
-    slots = asyncio.Semaphore(min(os.cpu_count() or 1, MOST_AT_ONCE))
+    """Replay all of them."""
     done = 0
 
-    async def one(place: Place, base: Path) -> Pending | None:
+    async def replay(place: Place, base: Path) -> Pending | None:
         nonlocal done
-        async with slots:
-            found = await replay_for_refresh(place, base)
+        found = await replay_for_refresh(place, base)
         done += 1
         say(f"[{done}/{len(places)}] {place.full_name}: {summary(found, place)}")
         return found
 
+    return [one for one in await side_by_side(places, replay) if one is not None]
+
+
+async def side_by_side(subjects: Sequence[S], work: Callable[[S, Path], Awaitable[T]]) -> list[T]:
+    """Do the same for each, some at a time, in one run root; what came of it, in their order.
+
+    Raises:
+        Exception: what the first that failed raised, when none runs any more.
+    """
+    slots = asyncio.Semaphore(min(os.cpu_count() or 1, MOST_AT_ONCE))
+
+    async def one(subject: S, base: Path) -> T:
+        async with slots:
+            return await work(subject, base)
+
     with run_root() as base:
-        outcomes = await asyncio.gather(*(one(place, base) for place in places), return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return [outcome for outcome in outcomes if isinstance(outcome, Pending)]
+        outcomes = await asyncio.gather(*(one(subject, base) for subject in subjects), return_exceptions=True)
+    return [the_value(outcome) for outcome in outcomes]
+
+
+def the_value(outcome: T | BaseException) -> T:
+    """What came of something; what it raised is raised."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def summary(one: Pending | None, place: Place) -> str:
@@ -117,29 +139,32 @@ def pending(loaded: Loaded, committed: Committed, report: Report, capture: Captu
     if report.green:
         return Pending(loaded, committed, report, capture, {}, [])
     surfaces = surfaces_again(loaded, committed, capture)
-    live = [headers_of(header) for header in surfaces.headers]
+    live = [texts_of_header(header) for header in surfaces.headers]
+    pin = new_pin(loaded, live, surfaces.classes)
     texts: dict[str, Texts] = {}
     changes: list[Change] = []
     for surface, name, expected in committed.surfaces({key: str(text) for key, text in report.actual.items()}):
         actual = report.actual.get(name)
         texts[name] = compared(surface, name, expected, None if actual is None else str(actual))
         changes += changes_of(surface, texts[name])
-    for name, text in new_pin(loaded, capture, live).items():
+    for name, text in pin.items():
         path = loaded.place.folder / name
         texts[name] = texts_of(name, path.read_text(encoding="utf-8") if path.is_file() else None, text)
         changes += changes_of("requests", texts[name])
     if not changes:
         texts[PROVENANCE] = pace_texts(committed, capture)
         changes += changes_of("stdout", texts[PROVENANCE])
-    return Pending(loaded, committed, report, capture, texts, changes, live)
+    return Pending(loaded, committed, report, capture, texts, changes, live, pin)
 
 
-def new_pin(loaded: Loaded, capture: Capture, live: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+def new_pin(loaded: Loaded, live: Sequence[Mapping[str, str]], classes: Sequence[str]) -> Mapping[str, str]:
     """The files of the pin as they would be now, where this scenario pins its class."""
-    return live[0] if loaded.scenario.header.pin and capture.calls and live else {}
+    header = loaded.scenario.header
+    own = (texts for texts, name in zip(live, classes, strict=False) if header.pin and name == header.class_)
+    return next(own, {})
 
 
-def headers_of(header: Header) -> dict[str, str]:
+def texts_of_header(header: Header) -> dict[str, str]:
     """A header as the files of a pin hold it."""
     return {SYSTEM_FILE: format_system(header.system), TOOLS_FILE: format_tools(header.tools)}
 

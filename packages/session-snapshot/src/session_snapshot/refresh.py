@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from session_snapshot.drift import KINDS, Kind, counted, group_lines
 from session_snapshot.goldens import Accepted, Files, NotWritten, chosen_files, prove, write
-from session_snapshot.pending import Pending, Say, replay_all
+from session_snapshot.pending import Pending, Say, replay_all, side_by_side
 from session_snapshot.report import INTENT, Report, format_failures, format_report, grouped, menders
-from session_snapshot.runroot import run_root
 from session_snapshot.suites import Place
 
 
@@ -91,11 +90,13 @@ async def prove_all(chosen: Sequence[Written], say: Say) -> Sequence[Written]:
     Raises:
         NotWritten: one does not hold.
     """
-    with run_root() as base:
-        for written in chosen:
-            say(f"{written.one.name}: replaying with the new files")
-            await prove(written.one, written.files, written.accepted, base)
-    return chosen
+
+    async def proved(written: Written, base: Path) -> Written:
+        await prove(written.one, written.files, written.accepted, base)
+        say(f"{written.one.name}: replayed with the new files")
+        return written
+
+    return await side_by_side(chosen, proved)
 
 
 def finish(
@@ -155,8 +156,7 @@ def pinned_elsewhere(one: Pending, red: Mapping[str, Pending]) -> str:
             f"mend: nox -s snapshot_refresh -- {' '.join([one.name, *missing])} --accept"
         )
     for name in sorted(others):
-        pin = red[name].live[:1]
-        if not any(header in one.live for header in pin):
+        if red[name].pin not in one.live:
             return (
                 f"the header of {one.name} is neither what {name} pins nor what that would pin now\nmend: {OWN_CLASS}"
             )

@@ -65,13 +65,15 @@ class Placed(Struct, frozen=True):
 
 
 class Surfaces(Struct, frozen=True):
-    """The machine-written files a run would make, by name; its headers (normalised), and where those drifted."""
+    """The machine-written files a run would make, by name; its headers (normalised) with their classes, and where
+    those drifted."""
 
     files: dict[str, str]
     headers: list[Header]
     drifts: list[Drift]
     more: list[Document] = []
     """The further documents that were normalised with them."""
+    classes: Sequence[str] = ()
 
 
 def surfaces_of(
@@ -102,7 +104,7 @@ def surfaces_of(
     if placed:
         named = [value | {"header": by_label[value["header"]]} for value in requests.values]
         files[REQUESTS] = canonical_lines(named)
-    return Surfaces(files, headers, drifts_of(headers, classes, pins), normal[len(documents) :])
+    return Surfaces(files, headers, drifts_of(headers, classes, pins), normal[len(documents) :], classes)
 
 
 def documents_of(
