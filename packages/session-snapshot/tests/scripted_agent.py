@@ -109,15 +109,13 @@ class ScriptedAgent:
         self.session = self.request["params"]["sessionId"]
         self.history = self.histories.setdefault(self.session, [])
         prompt = self.request["params"]["prompt"][0]["text"] if text is None else text
-        told = prompt.replace("<date>", time.strftime("%Y-%m-%d", time.gmtime())).replace("<cwd>", str(Path.cwd()))
-        told = told.replace("<random>", os.urandom(4).hex())
-        self.history.append({"role": "user", "content": told})
+        self.history.append({"role": "user", "content": filled(prompt)})
 
     def call(self, changes=None, drop=(), last=()):
         """Ask the model; ``changes`` are laid over the body (``system``: the first message), ``drop`` are left out,
-        ``last`` put at its end."""
+        ``last`` put at its end. ``reversed`` in ``changes`` turns the order of all keys round."""
         changes = dict(changes or {})
-        system = changes.pop("system", SYSTEM)
+        system, turned = filled(changes.pop("system", SYSTEM)), changes.pop("reversed", False)
         body = {
             "model": "fake-model",
             "stream": True,
@@ -126,6 +124,7 @@ class ScriptedAgent:
         }
         body = {key: value for key, value in (changes | body | changes).items() if key not in drop}
         body |= {key: body.pop(key) for key in last}
+        body = turned_round(body) if turned else body
         status, self.told = self.http("POST", "/chat/completions", json.dumps(body))
         text = self.told
         self.spent = read_usage(text)
@@ -300,6 +299,19 @@ class ScriptedAgent:
     def stderr(self, text):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def filled(text):
+    """A text with this run's day (the one in ``TODAY``, where it is set), place and something random in it."""
+    today = os.environ.get("TODAY") or time.strftime("%Y-%m-%d", time.gmtime())
+    return text.replace("<date>", today).replace("<cwd>", str(Path.cwd())).replace("<random>", os.urandom(4).hex())
+
+
+def turned_round(value):
+    """The same JSON with the keys of every object in the other order."""
+    if isinstance(value, dict):
+        return {key: turned_round(item) for key, item in reversed(value.items())}
+    return [turned_round(item) for item in value] if isinstance(value, list) else value
 
 
 def read_stream(text):

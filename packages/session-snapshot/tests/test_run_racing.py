@@ -37,7 +37,10 @@ PINS = {"pin-agent": ("default", ["main"]), "pin-title": ("title", ["title"]), "
 
 
 class Provider:
-    """Answers each call by what it is about, so that whoever is told another's answer can be seen to be."""
+    """Answers each call by what it is about, so that whoever is told another's answer can be seen to be.
+
+    Twins are told apart by a number, and are reminded of it.
+    """
 
     def __init__(self):
         self.asked = {}
@@ -56,10 +59,10 @@ class Provider:
         self.asked[key] = number = self.asked.get(key, 0) + 1
         if "fails at first" in messages[-1] and number == 1:
             return Throw(chunks=(), message="slow down", code="RATE_LIMIT")
-        calls = (
-            (SaidCall(name="look", arguments="{}", id=f"call_{len(self.asked)}_{number}"),) if "tools" in body else ()
-        )
-        return Chunks(chunks=say_to_chunks(Say(text=f"[{about}, no. {number}]", tool_calls=calls), str))
+        before = [message["content"][-6:-1] for message in body["messages"] if message["role"] == "assistant"]
+        text = f"[{about}, {' after '.join([f'no. {number}', *before[:1]])}]"
+        look = SaidCall(name="look", arguments="{}", id=f"call_{sum(self.asked.values())}")
+        return Chunks(chunks=say_to_chunks(Say(text=text, tool_calls=(look,) if "tools" in body else ()), str))
 
 
 AGENT = """\
@@ -214,6 +217,10 @@ def test_each_conversation_hears_its_own_script(racing: Path) -> None:
     assert [texts[1].split(", ")[2] for texts in told["fork"]] == ["go by land", "go by sea"]
     assert told["main"][0][0].startswith("[agent.,") and told["title"][0][0].startswith("[words.,")
     assert told["retry"][0][0].endswith("no. 2]")
+    assert [[text.split(", ")[-1] for text in texts] for texts in told["twins"]] == [
+        ["no. 1]", "no. 1 after no. 1]"],
+        ["no. 2]", "no. 1 after no. 2]"],
+    ]
     assert len(told["compaction"][0]) == 4 and "chapter three" in told["compaction"][0][-1]
 
 
