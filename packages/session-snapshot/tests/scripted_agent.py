@@ -5,6 +5,7 @@ request, ``eof``) to a list of acts; an act is ``[name, argument...]``, one of A
 that: it has to boot within some ten milliseconds.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -284,6 +285,28 @@ class ScriptedAgent:
         part.write_text(os.environ["HOME"], encoding="utf-8")
         part.replace(Path(folder) / str(os.getpid()))
 
+    def look(self, folder):
+        """Tell a test where this process is and what it was given: a file named by the process number."""
+        names = ("PYTHONHASHSEED", "HOME", "TMPDIR")
+        told = {"cwd": str(Path.cwd())} | {name: os.environ.get(name, "") for name in names}
+        (Path(folder) / str(os.getpid())).write_text(json.dumps(told), encoding="utf-8")
+
+    def say_variable(self, name):
+        self.say(os.environ.get(name, ""))
+
+    def hold(self, path):
+        """Wait, where there is a named pipe, until somebody opens it as well."""
+        with contextlib.suppress(FileNotFoundError):
+            Path(path).read_bytes()
+
+    def fill(self, path):
+        """Fill the file system that a file is on."""
+        with Path(path).open("wb", buffering=0) as file:
+            for size in (1 << 16, 1 << 10, 1):
+                with contextlib.suppress(OSError):
+                    while True:
+                        file.write(b"x" * size)
+
     def dump_environment(self, path):
         Path(path).write_text(json.dumps(dict(os.environ)), encoding="utf-8")
 
@@ -399,6 +422,10 @@ ACTS = {
     "close-stdout": ScriptedAgent.close_stdout,
     "spawn": ScriptedAgent.spawn,
     "mark": ScriptedAgent.mark,
+    "look": ScriptedAgent.look,
+    "say-variable": ScriptedAgent.say_variable,
+    "hold": ScriptedAgent.hold,
+    "fill": ScriptedAgent.fill,
     "dump-environment": ScriptedAgent.dump_environment,
     "fifo": ScriptedAgent.fifo,
     "read-only": ScriptedAgent.read_only,

@@ -78,16 +78,17 @@ def record_all(
     for job in jobs:
         with withheld(job.key.secret):
             refuse(job, snapshots, force)
-    failed = []
+    failed = set()
     for job in sorted(jobs, key=lambda job: not job.loaded.scenario.header.pin):
         try:
             record_job(job, snapshots, say)
         except OURS as error:
             if len(jobs) == 1:
                 raise
-            failed.append(job.name)
+            failed.add(job.name)
             (complain or say)(f"session-snapshot: {job.name}: {error}\n")
-    return conclude([job.name for job in jobs if job.name not in failed], failed, say)
+    names = [job.name for job in jobs]
+    return conclude([name for name in names if name not in failed], [name for name in names if name in failed], say)
 
 
 def conclude(recorded: Sequence[str], failed: Sequence[str], say: Say) -> int:
