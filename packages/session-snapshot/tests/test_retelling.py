@@ -7,6 +7,7 @@ import pytest
 from llm_dialects import DIALECTS, Hang, ProviderError, Request, TextBlock, Throw, chunks_from_json
 from llm_dialects.entries import Chunks
 from llm_dialects.requests import Message, ToolResultPart
+from llm_dialects.telling import Wire
 from llm_replay import RecordedCall
 from session_snapshot.retelling import (
     Retelling,
@@ -67,8 +68,9 @@ def call(arguments="{}"):
         Throw(chunks=answer(text(), finish=None, ends=False), message="gone", code="STREAM_CLOSED"),
         Throw(chunks=answer(text(), finish=None, ends=False), message="busy", code="OVERLOADED"),
         Hang(),
+        Hang(chunks=()),
     ],
-    ids=["text", "thinking and a call", "signed", "refused", "broken off", "failed midway", "silence"],
+    ids=["text", "thinking and a call", "signed", "refused", "broken off", "failed midway", "silence", "nothing"],
 )
 def test_what_every_dialect_can_tell(dialect, entry):
     assert [lost.why for lost in untold([recorded(entry)], dialect)] == []
@@ -127,6 +129,17 @@ def test_notes_name_what_is_not_said_once():
     spaced = recorded(Chunks(chunks=answer(call('{"a": 1}'), finish="tool-calls")))
     assert answer_notes([spaced, spaced], "gemini") == ["gemini cannot say how the arguments of a tool call are spaced"]
     assert answer_notes([spaced], "openai-chat") == []
+
+
+def test_notes_name_whose_words_are_not_told():
+    page = Wire(dialect="openai-chat", status=502, body=b"<html>")
+    entry = Throw(chunks=(), message="bad gateway", code="SERVER_ERROR", wire=page)
+    assert answer_notes([recorded(entry)], "gemini") == [
+        "gemini tells in its own words what the provider put into openai-chat's"
+    ]
+    assert answer_notes([recorded(entry)], "openai-chat") == []
+    later = Throw(chunks=(), message="m", code="RATE_LIMIT", wire=Wire(headers=(("retry-after", "1"),)))
+    assert answer_notes([recorded(later)], "gemini") == []
 
 
 def test_notes_name_what_of_requests_is_not_compared():

@@ -12,7 +12,7 @@ import click
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.interrupts import INTERRUPTED, hear, hear_nothing
 
-COMMANDS = ("replay", "record", "refresh", "review", "view", "schema")
+COMMANDS = ("init", "replay", "record", "refresh", "review", "view", "schema")
 """Each is the attribute of its name in the module of its name in ``session_snapshot.commands``."""
 
 
@@ -40,7 +40,7 @@ class Commands(click.Group):
         except (Refused, FixtureError, AgentError) as error:
             click.echo(f"session-snapshot: {error}", err=True)
             ctx.exit(2)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):  # the latter is Ctrl-C at a question
             click.echo("session-snapshot: interrupted", err=True)
             ctx.exit(INTERRUPTED)
 

@@ -15,7 +15,7 @@ from llm_dialects.requests import Request
 from llm_dialects.translation import arrives, common_request, comparable, failure_arrives, left_out, paths_of
 from llm_dialects.wire import compact, read_object
 from llm_replay import Event, RecordedCall, diff_json, parse_log
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from normalizer import canonical_line, canonical_lines
 
 
@@ -109,9 +109,17 @@ def lost(call: RecordedCall, dialect: str) -> list[Limit]:
 
 
 def answer_notes(calls: Sequence[RecordedCall], dialect: str) -> list[str]:
-    """What ``dialect`` cannot say of the answers."""
+    """What ``dialect`` cannot say of the answers, or only in words of its own."""
     found = dict.fromkeys(limit.what for call in calls for limit in lost(call, dialect))
-    return [f"{dialect} cannot say {what}" for what in found]
+    own = dict.fromkeys(name for call in calls if (name := words_of(call.entry)) not in ("", dialect))
+    words = [f"{dialect} tells in its own words what the provider put into {name}'s" for name in own]
+    return [*(f"{dialect} cannot say {what}" for what in found), *words]
+
+
+def words_of(entry: Entry) -> str:
+    """The dialect in which an entry's status and body stand as the provider put them; ``""`` where they do not."""
+    wire = entry.wire
+    return "" if isinstance(wire, UnsetType) or isinstance(wire.dialect, UnsetType) else wire.dialect
 
 
 def request_notes(requests: Sequence[Request], dialect: str, retelling: Retelling) -> list[str]:

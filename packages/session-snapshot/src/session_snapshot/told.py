@@ -15,6 +15,9 @@ from session_snapshot.errors import AgentError
 from session_snapshot.sandbox import Sandbox, environment
 from session_snapshot.suites import Loaded
 
+BIN = "Scripts" if os.name == "nt" else "bin"
+"""Where an environment of Python has its programs."""
+
 DUMMY_KEY = "sk-dummy-0000000000000000"
 """The key every agent gets: no provider knows it."""
 
@@ -116,7 +119,7 @@ def agents_home(loaded: Loaded) -> Path:
 def program_folders(loaded: Loaded) -> list[Path]:
     """Where the agent's programs are."""
     root = install_root(loaded)
-    return [root if loaded.agent.install.kind == "none" else root / ("Scripts" if os.name == "nt" else "bin")]
+    return [root if loaded.agent.install.kind == "none" else root / BIN]
 
 
 def refuse_missing_program(loaded: Loaded, program: str, path: str) -> None:

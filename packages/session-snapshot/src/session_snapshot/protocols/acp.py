@@ -9,6 +9,7 @@ from typing import Any
 
 from session_snapshot import steps as ops
 from session_snapshot.frames import is_response
+from session_snapshot.protocols import acp_introduction
 from session_snapshot.protocols.message import Call
 
 PROTOCOL_VERSION = 1
@@ -169,3 +170,6 @@ def options_of(params: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
 """What an agent is told when nobody scripted an answer: nothing is ever allowed by default."""
+
+introduction = acp_introduction.introduction
+wanted_login = acp_introduction.wanted_login
