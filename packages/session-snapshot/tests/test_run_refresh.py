@@ -168,6 +168,52 @@ def test_an_agent_that_never_does_the_same_is_never_taken_in(suite):
     assert suite.tree() == before
 
 
+def test_the_pin_that_is_taken_in_is_that_of_the_class_and_not_the_first_header(suite):
+    """The scenario asks with two headers: the one that ``other`` pins, then the one that it pins itself."""
+    suite.copy("other")
+    (suite.folder / "other" / "scenario.toml").write_bytes((suite.turn / "scenario.toml").read_bytes())
+    for name in ("header.system.md", "header.tools.json"):
+        (suite.folder / "other" / name).write_bytes((suite.turn / name).read_bytes())
+    suite.edit("scenario.toml", "pin = true", 'class = "title"\npin = true')
+    suite.write("header.system.md", "You are brief.\n")
+    suite.log(suite.text_answer(0, "hello there world"), suite.text_answer(1, "Hello"))
+    titled = json.loads((suite.turn / "requests.golden.jsonl").read_text(encoding="utf-8"))
+    titled |= {"call": 1, "lane": 1, "source": "session.jsonl#1", "header": "title"}
+    titled["append"] = [{"role": "user", "content": [{"type": "text", "text": "A title?"}]}]
+    suite.append("requests.golden.jsonl", suite.rows(titled))
+    ask = [["forget", 2], ["hear", "A title?"]]
+
+    def prompts(first, second):
+        suite.plan(
+            session_prompt=[["hear"], ["call", {"system": first}], ["say"], *ask, ["call", {"system": second}], *LAST]
+        )
+
+    def only(first):
+        suite.plan(session_prompt=[["hear"], ["call", {"system": first}], ["say"], *LAST])
+
+    prompts("You are a test.", "You are brief.")
+    suite.green()
+    prompts("You are a pest.", "You are quite brief.")
+    refresh(
+        suite, 1, "turn", "--accept",
+        said=["refused: scripted/turn is red for what scripted/other pins; refresh that as well"],
+    )  # fmt: skip
+    refresh(
+        suite,
+        1,
+        "turn",
+        "--accept-kind",
+        "wording,semantic",
+        said=["scripted/turn: rewritten", "left red: what scripted/other pins"],
+    )
+    assert suite.tree()["scripted/turn/header.system.md"] == b"You are quite brief.\n"
+    only("You are a pest.")
+    refresh(suite, 0, "other", "--accept", said=["scripted/other: rewritten"])
+    assert suite.tree()["scripted/other/header.system.md"] == b"You are a pest.\n"
+    prompts("You are a pest.", "You are quite brief.")
+    suite.green()
+
+
 def test_a_pace_that_is_not_the_agents_is_taken_in(suite):
     suite.counts({"response": 1}, {"response": 1}, {"agent_message_chunk": 1, "response": 1, "plan": 1})
     suite.red("stdout", "plan")

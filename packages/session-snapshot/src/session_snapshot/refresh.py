@@ -113,7 +113,10 @@ def finish(
     rest = [change for one in red for at, change in enumerate(one.changes) if at not in accepted_in(one, proved)]
     if rest:
         say(f"left red: {counted(rest)}")
-    return int(bool(rest) or any(not one.changes and menders(one.report) - names for one in red))
+    others = {str(name) for one in red for name in menders(one.report)} - names - {one.name for one in red}
+    if others:
+        say(f"left red: what {', '.join(sorted(others))} pins")
+    return int(bool(rest or others))
 
 
 def accepted_in(one: Pending, proved: Iterable[Written]) -> Accepted:

@@ -16,7 +16,7 @@ from rich.text import Text
 from session_snapshot.drift import Change
 from session_snapshot.hunks import Hunk, Texts
 from session_snapshot.review import Item
-from session_snapshot.rows import Row
+from session_snapshot.rows import Row, table
 
 GOLDEN, NOW = "golden", "now"
 OLD, NEW, FAINT, STRONG = "bold red", "bold green", "dim", "bold"
@@ -172,10 +172,10 @@ def frames(change: Change, texts: Texts, width: int) -> RenderableType:
     """The rows around a difference in both files, those that differ in full; then the difference in full."""
     hunk = change.hunk
     left, right = places(texts, hunk)
-    columns = (rows_around(texts.old, left, OLD), rows_around(texts.new, right, NEW))
-    return Group(
-        sides(*columns, width, f"{GOLDEN}: {change.file}", f"{NOW}: {change.file}"), difference(change, width, True)
-    )
+    room = width - 8 if width < NARROW else width // 2 - 10
+    columns = (rows_around(texts.old, left, OLD, room), rows_around(texts.new, right, NEW, room))
+    around = sides(*columns, width, f"{GOLDEN}: {change.file}", f"{NOW}: {change.file}")
+    return Group(around, difference(change, width, True))
 
 
 def places(texts: Texts, hunk: Hunk) -> tuple[int, int]:
@@ -189,19 +189,21 @@ def places(texts: Texts, hunk: Hunk) -> tuple[int, int]:
     return old, new
 
 
-def rows_around(rows: Sequence[Row], place: int, style: str) -> Text:
-    """Some rows, a line each but for the one at ``place``."""
+def rows_around(rows: Sequence[Row], place: int, style: str, room: int) -> Text:
+    """Some rows, a line of at most so many characters each but for the one at ``place``."""
     text = Text()
     for at in range(max(place - AROUND, 0), min(place + AROUND + 1, len(rows))):
         value = rows[at].text if rows[at].value is UNSET else rows[at].value
-        told = shown(value) if at == place else one_line(rows[at].text)
+        told = shown(value) if at == place else one_line(rows[at], room)
         text.append(f"{at + 1:>4}  ", FAINT)
         text.append(f"{told}\n", style if at == place else "")
     text.rstrip()
     return text if rows else Text("(no rows)", FAINT)
 
 
-def one_line(text: str) -> str:
-    """A row on one line, cut."""
-    told = visible(text.rstrip("\n"))
-    return told if len(told) <= 2 * CONTEXT else f"{told[: 2 * CONTEXT]} …"
+def one_line(row: Row, room: int) -> str:
+    """A row on one line: what it is, and the beginning of what it holds."""
+    value = table(row.value)
+    inside = table(value.get("params")).get("update") or value.get("params") or value.get("data") or value.get("result")
+    told = f"{row.name}  {visible(json.dumps(inside, ensure_ascii=False)) if inside else visible(row.text.strip())}"
+    return told if len(told) <= room else f"{told[: room - 1]}…"
