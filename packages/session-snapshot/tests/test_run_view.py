@@ -1,6 +1,7 @@
 """The command that shows a run, and the page that a red replay leaves: where it is, what is said, what is untouched."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -130,7 +131,7 @@ def test_a_green_replay_does_not_even_read_what_makes_pages(suite):
     probe = "import sys, atexit; atexit.register(lambda: print('made of', [m for m in sys.modules if '.view' in m]))"
     (suite.root / "probe").mkdir()
     (suite.root / "probe" / "sitecustomize.py").write_text(probe)
-    path = str(suite.root / "probe")
+    path = os.pathsep.join(filter(None, [str(suite.root / "probe"), os.environ.get("PYTHONPATH")]))
     assert "made of []" in replayed(suite, 0, PYTHONPATH=path)
     suite.edit("stdout.golden.jsonl", "there", "their")
     assert "session_snapshot.view_page" in replayed(suite, 1, PYTHONPATH=path)
