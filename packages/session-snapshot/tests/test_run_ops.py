@@ -1,5 +1,6 @@
 """Every op of a script, performed against an agent that runs: what it sends, or what it waits for."""
 
+import sys
 from collections.abc import Callable
 from typing import get_args
 
@@ -184,6 +185,8 @@ def plain(value, cwd):
 
 def performed(suite, row):
     """The capture of a row's run, in which nothing was wrong with agent or script."""
+    if sys.platform == "win32" and "pause" in str(row.plan):
+        pytest.skip("posix only: the scripted agent waits for its pipe with select")
     suite.plan(**row.plan)
     suite.steps(*row.steps)
     suite.counts(*({} for _ in row.steps))  # nothing but the ops themselves holds a step up
