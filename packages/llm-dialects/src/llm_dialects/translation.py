@@ -98,7 +98,7 @@ def known_paths(dialects: Sequence[str]) -> set[str]:
     return spelled | {path for name in dialects for path in UNSHARED[name]}
 
 
-def unshared_paths(dialect: str, dialects: Sequence[str]) -> set[str]:
+def unshared_paths(dialect: str, dialects: Sequence[str]) -> frozenset[str]:
     """Return the paths of ``dialect`` that one of the other ``dialects`` has no word for."""
     lonely = (row for row in SPELLINGS.values() if not all(name in row for name in dialects))
     return UNSHARED[dialect] | {path for row in lonely for path in row.get(dialect, ())}
