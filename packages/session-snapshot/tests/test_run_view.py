@@ -2,9 +2,13 @@
 
 import json
 import os
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
+
+OWN = Path(__file__).parents[3] / "snapshots" / "session"
 
 
 def shown(suite, code, *arguments, **variables):
@@ -63,6 +67,20 @@ def test_what_cannot_be_is_refused(suite, arguments, said):
     _, err = shown(suite, 2, *arguments)
     assert said in err
     assert suite.tree() == before
+
+
+def test_another_dialect_may_be_spoken(suite):
+    """By our own agent, which can."""
+    own = suite.snapshots / "session"
+    shutil.copytree(OWN / "text-turn", own / "text-turn")
+    shutil.copy(OWN / "agent.toml", own)
+    _, err = shown(suite, 0, "text-turn", "--dialect", "anthropic-messages")
+    assert err.startswith("session/text-turn: green")
+    page = (suite.root / ".snapshot-actual/session/text-turn/view.html").read_text(encoding="utf-8")
+    assert "requests are compared without" in page
+    assert '\\"dialect\\": \\"anthropic-messages\\"' in page
+    _, err = shown(suite, 2, "text-turn", "--dialect", "morse")
+    assert "morse" in err
 
 
 def test_committed_files_are_shown_without_running_anything(suite):

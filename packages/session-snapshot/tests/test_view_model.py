@@ -1,14 +1,18 @@
 """The page as values: every frame, call, group of chunks and file is a row where it came, held against its golden."""
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import pytest
+from session_snapshot.fixtures import pins_of
 from session_snapshot.replay import replay_seen
 from session_snapshot.runroot import run_root
-from session_snapshot.suites import load
+from session_snapshot.suites import Place, load
 from session_snapshot.view import page_of_committed, page_of_seen
 from session_snapshot.view_page import page_html
 
+OWN = Path(__file__).parents[3] / "snapshots" / "session"
 LAST = [["respond", {"stopReason": "end_turn"}]]
 TURN = [["hear"], ["call"], ["say"], *LAST]
 
@@ -200,6 +204,25 @@ def test_lanes_are_those_of_the_recording(suite):
     assert shown.failures == []
     assert [lane.name for lane in shown.lanes] == ["editor", "agent", "model: lane 0", "model: lane 1", "files"]
     assert [row.lane for row in shown.rows if row.kind == "call"] == ["model 0", "model 1"]
+
+
+def test_calls_inside_an_agent_stand_where_their_prompts_and_tools_tell(tmp_path, monkeypatch):
+    """Our own agent, its model replayed in its own process: nothing is seen on a wire, and the page says so."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(OWN / "bash-tool-turn", tmp_path / "snapshots" / "session" / "bash-tool-turn"))
+    shutil.copytree(OWN / "text-turn", folder.parent / "text-turn")  # it pins the header
+    shutil.copy(OWN / "agent.toml", folder.parent)
+    scenario = folder / "scenario.toml"
+    scenario.write_text('seam = "adapter"\n' + scenario.read_text(encoding="utf-8"), encoding="utf-8")
+    pins_of.cache_clear()
+    with run_root() as base:
+        shown = page_of_seen(asyncio.run(replay_seen(Place("session", "bash-tool-turn", folder), base)))
+    assert shown.failures == []
+    assert [row.kind for row in shown.rows if row.step == 2] == [
+        *("step", "sent", "call", "chunks", "chunks", "tool_call", "tool_call_update", "tool_call_update"),
+        *("call", "chunks", "chunks", "agent_message_chunk", "response"),
+    ]
+    assert any("inside the agent" in note for note in shown.notes)
 
 
 # ── files and logs ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 from llm_replay.files import REQUESTS
+from msgspec import Struct
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.fixtures import STDOUT, is_log, load_committed
@@ -25,17 +27,26 @@ PAGE = "view.html"
 Say = Callable[[str], None]
 
 
-def view_all(places: list[Place], output: Path | None, committed_only: bool, say: Say) -> list[Path]:
+class Wish(Struct, frozen=True):
+    """What is to be shown: ``output`` is another file than usual, ``committed`` runs nothing, ``dialect`` is the one
+    the agent is to speak, where it is not the recorded one."""
+
+    output: Path | None = None
+    committed: bool = False
+    dialect: str = ""
+
+
+def view_all(places: list[Place], wish: Wish, say: Say) -> list[Path]:
     """Write the page of every scenario; ``say`` is told how each went. Returns where the pages are.
 
     Raises:
         FixtureError: a scenario's written half is missing or wrong, so that there is nothing to show.
         Refused: a page cannot be written there.
     """
-    targets = [output or Path(ACTUAL) / place.suite / place.name / PAGE for place in places]
+    targets = [wish.output or Path(ACTUAL) / place.suite / place.name / PAGE for place in places]
     for place, target in zip(places, targets, strict=True):
         refuse_among_suites(target, place.suite_folder.parent)
-        page = page_of_place(place, committed_only)
+        page = page_of_place(place, wish)
         write_page(page, target)
         say(f"{place.full_name}: {told(page)}, {len(page.rows)} rows")
     return targets
@@ -73,10 +84,10 @@ def write_page(page: Page, target: Path) -> None:
         raise Refused(f"{target.as_posix()} cannot be written: {error.strerror}", "name another file") from error
 
 
-def page_of_place(place: Place, committed_only: bool) -> Page:
+def page_of_place(place: Place, wish: Wish) -> Page:
     """The page of a scenario; of its committed files alone where that is asked for, or it cannot be replayed."""
     loaded = load(place)
-    if committed_only:
+    if wish.committed:
         return page_of_committed(loaded, [])
     platforms = loaded.scenario.platforms
     if platforms and sys.platform not in platforms:
@@ -84,27 +95,36 @@ def page_of_place(place: Place, committed_only: bool) -> Page:
         return page_of_committed(loaded, [Failure("fixture", what)])
     try:
         with run_root() as base:
-            return page_of_seen(asyncio.run(see(place, base)))
+            return page_of_seen(asyncio.run(see(place, base, wish.dialect)))
     except (FixtureError, AgentError) as error:
         what, _, detail = str(error).partition("\n")
         return page_of_committed(loaded, [Failure("fixture", what, detail)])
 
 
-async def see(place: Place, base: Path) -> Seen:
+async def see(place: Place, base: Path, dialect: str) -> Seen:
     """Replay a scenario; an interrupt cancels just this.
 
     Raises:
         FixtureError: the committed files are wrong, so that nothing can be replayed.
     """
     with cancelled_by_signals():
-        return await replay_seen(place, base)
+        return await replay_seen(place, base, dialect)
 
 
 def page_of_seen(seen: Seen) -> Page:
     """The page of a replay that is over."""
     tree = expected_tree(seen.loaded, seen.capture.before)
     parts = parts_of_run(seen.loaded, seen.committed, seen.capture, seen.report, tree)
-    return page_of(seen.loaded, seen.committed.provenance, parts, seen.report, ran=True)
+    report = seen.report
+    if not seen.committed.wire:
+        report = msgspec.structs.replace(report, notes=[*report.notes, INSIDE])
+    return page_of(seen.loaded, seen.committed.provenance, parts, report, ran=True)
+
+
+INSIDE = (
+    "the model is replayed inside the agent: its calls stand where their prompts and tools tell that they were made"
+)
+NO_CLOCK = "committed files have no clock: frames and calls stand where counts, prompts and tools tell that they came"
 
 
 def expected_tree(loaded: Loaded, before: Tree) -> Tree:
@@ -129,7 +149,7 @@ def page_of_committed(loaded: Loaded, failures: list[Failure]) -> Page:
         provenance, calls, texts = None, (), readable_texts(folder)
     counts = provenance.frames.steps if provenance is not None else []
     parts = parts_of_files(loaded, Kept(texts, calls, counts, own_log, tree))
-    report = Report(loaded.place.full_name, failures, {})
+    report = Report(loaded.place.full_name, failures, {}, notes=[NO_CLOCK])
     return page_of(loaded, provenance, parts, report, ran=False)
 
 
