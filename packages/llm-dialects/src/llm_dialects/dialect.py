@@ -25,7 +25,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """What an answer says about itself on the wire, besides its chunks.
 
     ``created`` is in Unix seconds. ``usage`` is reported where the chunks hold none (``usage.honest_usage``).
-    ``stream_type`` is the content type of a streamed answer.
+    ``stream_type`` is the content type of a streamed answer. ``exact``: the chunks were taken from a provider, so that
+    a usage in them is told although nobody asked for it, and counts they leave out are not told (as zeros).
     """
 
     id: str
@@ -34,6 +35,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     include_usage: bool = True
     usage: Usage | None = None
     stream_type: str = EVENT_STREAM
+    exact: bool = False
 
 
 class StreamDecoder(Protocol):
@@ -140,7 +142,9 @@ def call_of(dialect: Dialect, request: Request) -> tuple[str, dict[str, Json]]:
     return target, {key: value for key, value in dialect.render_request(request).items() if key not in said}
 
 
-def answer_to(dialect: Dialect, request: Request, *, token: str, created: int, usage: Usage | None = None) -> Answer:
+def answer_to(
+    dialect: Dialect, request: Request, *, token: str, created: int, usage: Usage | None = None, exact: bool = False
+) -> Answer:
     """Return the ``Answer`` that goes with ``request``; ``token`` makes its id, e.g. ``7`` for ``chatcmpl-7``."""
     return Answer(
         id=dialect.id_prefix + token,
@@ -149,4 +153,5 @@ def answer_to(dialect: Dialect, request: Request, *, token: str, created: int, u
         include_usage=dialect.wants_usage(request),
         usage=usage,
         stream_type=dialect.stream_type(request),
+        exact=exact,
     )

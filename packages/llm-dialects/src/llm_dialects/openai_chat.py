@@ -93,7 +93,7 @@ def _opening(kind: str, answer: Answer) -> bytes:
 def _event(answer: Answer, choices: bytes, usage: bytes = b"null") -> bytes:
     opening = _opening("chat.completion.chunk", answer)
     # The usage is null in every event but its own.
-    closing = b',"usage":%b}' % usage if answer.include_usage else b"}"
+    closing = b',"usage":%b}' % usage if answer.include_usage or usage != b"null" else b"}"
     return b'data: %b,"choices":[%b]%b\n\n' % (opening, choices, closing)
 
 
@@ -174,7 +174,7 @@ def _epilogue(reason: FinishReason, usage: Usage | None, answer: Answer) -> Iter
         return
     kind = encode_json(FINISH.get(reason.kind, reason.kind))
     yield _event(answer, CHOICE % (b"{}", kind))
-    if answer.include_usage and usage is not None:
+    if (answer.include_usage or answer.exact) and usage is not None:
         yield _event(answer, b"", _usage_json(usage))
     yield DONE
 

@@ -1,10 +1,13 @@
 """OpenAI responses: answers to wire bytes and back, and the dialect's table row.
 
-Token counts that are not known are told as zeros: clients rely on every one of them.
+Token counts that are not known are told as zeros, since clients rely on every one of them; unless a provider left them
+out itself (``Answer.exact``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
+
+from msgspec import UNSET, UnsetType
 
 from llm_dialects.chunks import (
     BlockEnd,
@@ -126,7 +129,7 @@ def _epilogue(
     status = "completed" if reason.kind in COMPLETE else "incomplete"
     details = None if status == "completed" else {"reason": INCOMPLETE.get(reason.kind, reason.kind)}
     said = {"incomplete_details": details, "output": [item.value() for item in items]}
-    counts = {"usage": None if usage is None else _render_usage(usage)}
+    counts = {"usage": None if usage is None else _render_usage(usage, exact=answer.exact)}
     yield f"response.{status}", {"response": _response(answer, status) | said | counts}
 
 
@@ -172,21 +175,23 @@ def _usage_of(chunks: Sequence[StreamChunk], answer: Answer) -> Usage | None:
     return fold(chunks).usage or answer.usage
 
 
-def _render_usage(usage: Usage) -> dict[str, Json]:
-    cached, written, reasoning = (
-        usage.cache_read_tokens or 0,
-        usage.cache_write_tokens or 0,
-        usage.reasoning_tokens or 0,
-    )
+def _render_usage(usage: Usage, *, exact: bool) -> dict[str, Json]:
+    """Return the ``usage`` object. Clients rely on all counts: zeros stand for unknown ones, unless it is ``exact``."""
+    cached, written = usage.cache_read_tokens, usage.cache_write_tokens
     # Here cached tokens are part of the prompt.
-    whole = usage.input_tokens + cached + written
+    whole = usage.input_tokens + (cached or 0) + (written or 0)
     return {
         "input_tokens": whole,
-        "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": written},
+        **_details("input_tokens_details", {"cached_tokens": cached, "cache_write_tokens": written}, exact=exact),
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": reasoning},
+        **_details("output_tokens_details", {"reasoning_tokens": usage.reasoning_tokens}, exact=exact),
         "total_tokens": whole + usage.output_tokens,
     }
+
+
+def _details(name: str, counts: Mapping[str, int | UnsetType], *, exact: bool) -> dict[str, Json]:
+    told = {key: count or 0 for key, count in counts.items() if not (exact and count is UNSET)}
+    return {name: told} if told else {}
 
 
 # ── Whole answers in, and the row ───────────────────────────────────────────────────────────────────────────────────

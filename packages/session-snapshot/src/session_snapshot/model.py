@@ -123,9 +123,10 @@ class ReplayModel:
     def answer(self, dialect: Dialect, http: HttpRequest, request: Request, call: RecordedCall, entry: Entry) -> Answer:
         """What the answer says about itself: recorded usage, else honest usage; none where a provider told none."""
         counted = any(isinstance(chunk, UsageChunk) for chunk in entry.chunks)
-        uncounted = self.from_wire and isinstance(entry, Chunks)
-        usage = None if counted or uncounted else honest_usage(http.json, entry.chunks)
-        return answer_to(dialect, request, token=digest(f"answer {call.index}"), created=CREATED, usage=usage)
+        exact = self.from_wire and isinstance(entry, Chunks)
+        usage = None if counted or exact else honest_usage(http.json, entry.chunks)
+        token = digest(f"answer {call.index}")
+        return answer_to(dialect, request, token=token, created=CREATED, usage=usage, exact=exact)
 
     def ready(self, entry: Entry) -> None:
         """A hang has said all it will say: write its ready file."""
