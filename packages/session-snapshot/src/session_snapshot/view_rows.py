@@ -16,7 +16,7 @@ State = Literal["", "same", "changed", "added", "removed"]
 
 EDITOR, AGENT, FILES = "editor", "agent", "files"
 
-MOST_TITLE = 160
+MOST_TITLE = 120
 MOST_DETAIL = 200_000
 """How many characters of one detail are kept: a page must open."""
 
@@ -113,7 +113,12 @@ def bounded(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 def title_of(*parts: str) -> str:
     """A title on one line."""
-    return abridged(" ".join(" ".join(part.split()) for part in parts if part), MOST_TITLE)
+    return cut(" ".join(" ".join(part.split()) for part in parts if part))
+
+
+def cut(text: str) -> str:
+    """As much of a text as stands in a title."""
+    return text if len(text) <= MOST_TITLE else f"{text[:MOST_TITLE]}…"
 
 
 # ── rows of files against each other ────────────────────────────────────────────────────────────────────────────────
@@ -223,7 +228,7 @@ def telling(value: Any, depth: int) -> Iterator[str]:
         return
     match value:
         case dict():
-            yield from (abridged(value[name], MOST_TITLE) for name in TELLING if is_told(value.get(name)))
+            yield from (cut(value[name]) for name in TELLING if is_told(value.get(name)))
             for item in value.values():
                 yield from telling(item, depth + 1)
         case list():
