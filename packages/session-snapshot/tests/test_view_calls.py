@@ -111,6 +111,13 @@ def test_an_ending_that_is_none_is_told(entry, outcome, title):
     assert title not in [told for _, told in groups([Asked(0), Ended(0)], outcome="completed")]
 
 
+def test_the_whole_of_a_failure_is_there_to_be_read():
+    entry = Throw(chunks=(), message="No. " * 100, code="AUTH")
+    asking = Asking(0, "model 0", entry=entry, dialect="openai-chat", outcome="completed")
+    ((_, row),) = answer_rows(asking, 0, [Asked(0), Ended(0)], [0, 0, -1])
+    assert entry.message not in row.title and entry.message.strip() in row.text
+
+
 def test_a_request_that_adds_nothing_says_so():
     row = call_row(Asking(None, "model", request={"messages": []}), 0)
     assert (row.title, row.state) == ("a call nobody recorded: nothing is added", "added")

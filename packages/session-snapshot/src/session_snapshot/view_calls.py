@@ -12,6 +12,7 @@ from llm_dialects import (
     Throw,
     ToolCallBlock,
     ToolCallDelta,
+    entry_to_json,
     to_json,
 )
 from llm_dialects.chunks import BlockEnd, BlockStart, Finish, ReasoningDelta, Usage, UsageChunk
@@ -53,11 +54,10 @@ def call_row(asking: Asking, step: int) -> Row:
     """The request of a call."""
     held = asking.held
     value = asking.request if held is None else held.value
-    wire = {"dialect": asking.dialect, "status": asking.status, "outcome": asking.outcome}
     heading = "request" if held is None else "request, as what it adds to the call before it in its lane"
     details = [json_detail(heading, value) if held is None else held.detail(heading), *answer_details(asking)]
     if asking.outcome:
-        details.append(json_detail("on the wire", wire))
+        details.append(wire_detail(asking))
     return Row(
         asking.lane,
         "call",
@@ -68,6 +68,11 @@ def call_row(asking: Asking, step: int) -> Row:
         () if held is None else held.differences,
         tuple(details),
     )
+
+
+def wire_detail(asking: Asking) -> Detail:
+    """What became of a call on the wire."""
+    return json_detail("on the wire", {"dialect": asking.dialect, "status": asking.status, "outcome": asking.outcome})
 
 
 def asked(value: Any) -> str:
@@ -110,10 +115,13 @@ def answer_rows(
         yield place, group_row(asking, steps[place], members, blocks)
     last = last_told(call, moments)
     if failing(asking.entry):
-        yield last, Row(asking.lane, "chunks", title_of(asking.name, failing(asking.entry)), steps[last])
+        told = json_detail("recorded answer", entry_to_json(asking.entry))
+        title = title_of(asking.name, failing(asking.entry))
+        yield last, Row(asking.lane, "chunks", title, steps[last], details=(told,))
     elif asking.outcome in ENDS:
         end = next((at for at, moment in enumerate(moments) if moment == Ended(call)), last)
-        yield end, Row(asking.lane, "chunks", title_of(asking.name, ENDS[asking.outcome]), steps[end])
+        title = title_of(asking.name, ENDS[asking.outcome])
+        yield end, Row(asking.lane, "chunks", title, steps[end], details=(wire_detail(asking),))
 
 
 def places_of(chunks: Sequence[StreamChunk], asking: Asking, call: int, moments: Sequence[Moment]) -> list[int]:
