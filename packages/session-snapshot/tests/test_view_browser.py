@@ -22,7 +22,13 @@ from session_snapshot.view_page import page_html
 from session_snapshot.view_rows import AGENT, FILES, Lane, Page, Row, fresh, json_detail
 from session_snapshot.view_text import visible
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "Google Chrome")
+PLACES = (
+    str(Path(os.environ.get("PROGRAMFILES", "")) / "Google" / "Chrome" / "Application"),
+    "/Applications/Google Chrome.app/Contents/MacOS",
+)
+"""Where Chrome lies on systems that have it in no path."""
+
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 WIDE, NARROW = (1400, 1000), (500, 900)
 
@@ -46,7 +52,7 @@ def found(names, *folders):
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory):
     """A browser with a profile of its own."""
-    program = found(BROWSERS)
+    program = found(BROWSERS, *PLACES)
     driver = found(["chromedriver"], os.environ.get("CHROMEWEBDRIVER", ""))
     if program is None or driver is None:
         missing = "chromium" if program is None else "chromedriver"
