@@ -90,6 +90,8 @@ COMMANDS = {
     "record": (["session_snapshot", "record", "turn"], (0,)),
     "record, refused": (["session_snapshot", "record", "turn"], (2,)),
     "refresh": (["session_snapshot", "refresh", "turn"], (0,)),
+    "review": (["session_snapshot", "review", "--list", "turn"], (0,)),
+    "view": (["session_snapshot", "view", "turn"], (0,)),
     "pytest": (["pytest", "-q", "-p", "no:cacheprovider", "snapshots/scripted/turn/scenario.toml"], (0,)),
     "pytest with workers": (["pytest", "-q", "-p", "no:cacheprovider", "-n", "1", "snapshots"], (0,)),
 }
