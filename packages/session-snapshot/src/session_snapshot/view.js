@@ -127,6 +127,9 @@
   });
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(filter));
+  document.getElementById("reset").addEventListener("click", () => {
+    form.reset();
+    filter();
+  });
   filter(); // a browser that comes back to a page keeps what was filtered
 })();
