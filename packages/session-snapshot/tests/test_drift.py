@@ -45,6 +45,8 @@ ROWS = [
      [("additive", "event 'agent_message_chunk' added")]),
     ([PLAN, PLAN], [PLAN, PLAN, PLAN], [ADDED_PLAN]),
     ([START, PLAN, END], [START, END], [("semantic", "event 'plan' removed")]),
+    ([START, PLAN, END], [START, update("usage", entries=[]), END],
+     [("semantic", "event 'plan' removed"), ("additive", "event 'usage' added")]),
     ([PLAN, PLAN, PLAN], [PLAN], [("semantic", "event 'plan' removed")] * 2),
     ([], [START], [("additive", "event 'turn/start' added")]),
     # a row that asks or answers is more than an event

@@ -223,6 +223,20 @@ def test_a_pace_that_is_not_the_agents_is_taken_in(suite):
     suite.green()
 
 
+def test_a_frame_that_comes_late_belongs_to_the_step_it_follows(suite):
+    """The committed pace does not know it, so that a replay by that would go on without it."""
+    suite.steps({"op": "initialize"}, {"op": "newSession"}, *[{"op": "prompt", "text": "Say hello."}] * 2)
+    again = [["say", "hello again"], *LAST]
+    suite.plan(session_prompt__1=TURN, session_prompt__2=again)
+    refresh(suite, 0, "turn", "--accept")
+    suite.plan(session_prompt__1=[*TURN, ["late", "plan", {"entries": []}, 0.05]], session_prompt__2=again)
+    refresh(suite, 0, "turn", "--accept", said=["additive: stdout: event 'plan' added"])
+    told = [line for line in lines_of(suite, "stdout.golden.jsonl") if "plan" in line or "again" in line]
+    assert ["plan" in line for line in told] == [True, False]
+    assert [step.get("plan") for step in check_digest(suite)] == [None, None, 1, None]
+    suite.green()
+
+
 def test_a_scenario_of_another_platform_is_left_out(suite):
     suite.edit("scenario.toml", 'recording = "scripted"', 'recording = "scripted"\nplatforms = ["win32", "darwin"]')
     suite.plan(session_prompt=THREE_KINDS)
