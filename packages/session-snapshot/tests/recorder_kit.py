@@ -133,6 +133,7 @@ async def recorder(upstream):
         model = RecordModel(outward, upstream, KEY)
         async with serve(model) as front:
             yield front, model, client
+        await model.settled()
         assert not front.failures
 
 
@@ -283,6 +284,7 @@ async def recording(upstream):
         model = RecordModel(client, upstream, KEY)
         async with serve(model) as front:
             yield front, model
+        await model.settled()
         assert not front.failures
 
 

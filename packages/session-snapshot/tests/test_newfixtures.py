@@ -10,7 +10,7 @@ from llm_dialects.requests import Request
 from llm_dialects.telling import Wire
 from llm_replay import Header, Unfinished, parse_override
 from llm_replay.files import OVERRIDE
-from normalizer import Context, normalize
+from normalizer import Context, Document, normalize
 from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
@@ -23,7 +23,7 @@ from session_snapshot.newfixtures import (
     patches_of,
     pin_files,
     rewritten,
-    take,
+    taken_from,
     tells_of,
     wire_rows,
 )
@@ -52,19 +52,19 @@ def call(entry: object) -> LiveCall:
 
 def test_entries_are_taken_by_what_they_say() -> None:
     left = [("a#0", answer("one")), ("a#1", answer("two")), ("a#2", answer("one"))]
-    assert [take(left, call(answer(text)), 0) for text in ("two", "one", "one")] == ["a#1", "a#0", "a#2"]
+    assert taken_from(left, [answer(text) for text in ("two", "one", "one")]) == ["a#1", "a#0", "a#2"]
     assert left == []
 
 
 def test_a_failure_the_log_does_not_tell_of_is_answered_by_the_override() -> None:
     left = [("a#0", answer("one"))]
-    assert take(left, call(THROW), 3) == f"{OVERRIDE}#3"
+    assert taken_from(left, [THROW]) == [f"{OVERRIDE}#0"]
     assert len(left) == 1
 
 
 def test_an_answer_the_log_does_not_hold() -> None:
     with pytest.raises(FixtureError, match="the agent's log does not hold the answer of model call 2"):
-        take([("a#0", answer("one"))], call(answer("two")), 2)
+        taken_from([("a#0", answer("one"))], [answer("one"), THROW, answer("two")])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,12 @@ def test_what_a_log_makes_of_a_call_that_went_wrong(taken: object, logged: objec
 def test_a_retry_that_left_nothing_in_the_log_takes_no_other_calls_entry() -> None:
     left = [("a#0", cut_off(*SAID)), ("a#1", answer("x"))]
     taken = [broken(), broken(*SAID), answer("x")]
-    assert [take(left, call(entry), at) for at, entry in enumerate(taken)] == [f"{OVERRIDE}#0", "a#0", "a#1"]
+    assert taken_from(left, taken) == [f"{OVERRIDE}#0", "a#0", "a#1"]
+
+
+def test_garbage_takes_no_later_answer_that_its_agent_asked_for_again() -> None:
+    left = [("a#0", answer("x"))]
+    assert taken_from(left, [broken(code="MALFORMED_ANSWER"), answer("x")]) == [f"{OVERRIDE}#0", "a#0"]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +153,17 @@ def test_words_in_patches_are_normalised_like_those_of_a_log() -> None:
         "dialect": "gemini", "status": 500, "headers": {"x-a": "b"}, "body": '{"at":"{{cwd}}"}',
     }  # fmt: skip
     assert list(entry) == ["kind", "chunks", "message", "code", "wire"]
+
+
+def test_the_ids_of_a_provider_stay_in_what_it_said_and_teach_nothing() -> None:
+    body = b'{"request_id":"req_0123456789abcdef","at":"/tmp/r/w/x"}'
+    throw = Throw(chunks=(), message="no", code="AUTH", wire=Wire(dialect="gemini", status=401, body=body))
+    patches = patches_of(placed((0, throw)))
+    said = Document("x", "stdout", [{"text": "request req_0123456789abcdef failed"}])
+    frame, document = normalize([said, patch_document(patches)], Context(cwd=("/tmp/r/w",)))
+    (patch,) = rewritten(patches, document)
+    assert patch["entry"]["wire"]["body"] == '{"request_id":"req_0123456789abcdef","at":"{{cwd}}/x"}'
+    assert frame.values == said.values
 
 
 def placed(*lanes_and_entries: tuple[int, object]) -> list[Placed]:

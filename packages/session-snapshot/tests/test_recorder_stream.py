@@ -111,6 +111,35 @@ def test_an_agent_that_goes_once_it_knows_that_the_answer_is_over_has_all_of_it(
     assert asyncio.run(run()) == Chunks(chunks=kit.SAID)
 
 
+def test_an_agent_that_goes_for_what_it_cannot_read_is_kept_with_the_whole_answer(kit):
+    """When it has gone is chance; what the provider says to it after that is told again all the same."""
+    pieces = kit.told("openai-chat", streamed=True)
+    begun, garbage, rest = pieces[:2], b"data: {\n\n", pieces[2:]
+    gone = asyncio.Event()
+
+    async def respond(_reader, writer, _body):
+        first, *more = kit.events(*begun, garbage, *rest)
+        for at, data in enumerate((first, *more)):
+            if at == len(begun) + 2:
+                await gone.wait()
+            writer.write(data)
+
+    async def run():
+        below, body = kit.asked("openai-chat", streamed=True)
+        async with kit.raw_provider(respond) as upstream, kit.recorder(upstream) as (front, model, client):
+            async with client.stream("POST", front.base_url("openai-chat") + below, json=body) as response:
+                async for data in response.aiter_raw():
+                    if data == garbage:
+                        break
+            await front.wait(lambda: front.in_flight == 0)
+            gone.set()
+            await model.settled()
+        return model.calls[0].entry
+
+    entry = asyncio.run(run())
+    assert (entry.code, entry.wire.body) == ("MALFORMED_ANSWER", b"".join([*begun, garbage, *rest]))
+
+
 def test_concurrent_calls_are_kept_apart(kit):
     """Two answers kit.told by turns: a piece of one after a piece of the other."""
     answers = {

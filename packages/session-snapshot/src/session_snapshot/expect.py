@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from llm_dialects.chunks import BlockEnd, StreamChunk, TextBlock, TextDelta, ToolCallBlock
-from llm_dialects.entries import Chunks, Entry, Hang, Throw
+from llm_dialects.chunks import BlockEnd, StreamChunk, TextBlock, ToolCallBlock
+from llm_dialects.entries import Chunks, Entry, Throw
+from llm_dialects.fold import indexed
 from msgspec import Struct
 
 from session_snapshot.scenario import Expect
@@ -83,9 +84,9 @@ def facts_of_entries(entries: Iterable[Entry]) -> Facts:
     for entry in entries:
         calls += 1
         tools += [block.name for block in blocks(entry) if isinstance(block, ToolCallBlock)]
-        texts += [block.text for block in blocks(entry) if isinstance(block, TextBlock)]
+        said = (item.block for item in indexed(entry.chunks))  # also of what broke off, or fell silent
+        texts += [block.text for block in said if isinstance(block, TextBlock)]
         codes += [entry.code] if isinstance(entry, Throw) else []
-        texts += [said.text for said in entry.chunks if isinstance(said, TextDelta)] if isinstance(entry, Hang) else []
     return Facts(tools, "\n".join(texts), calls, codes)
 
 

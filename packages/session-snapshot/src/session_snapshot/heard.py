@@ -142,6 +142,11 @@ class Heard:
         """Whether the provider took the call."""
         return self.told.status is not None and self.told.status < 300
 
+    @property
+    def left_for_garbage(self) -> bool:
+        """Whether the agent is gone, and something came before that cannot be read."""
+        return self.told.end == "silence" and self._reader is not None and bool(self._reader.wrong)
+
     def reading(self) -> Reading:
         """The body as far as it came."""
         if self._reader is None:
@@ -197,7 +202,7 @@ class Reader:
         self._decoder = dialect.decoder()
         self._events = SseDecoder()
         self._chunks: list[StreamChunk] = []
-        self._wrong = ""
+        self.wrong = ""
         self._whole_until = 0
         self._count = 0
 
@@ -220,11 +225,11 @@ class Reader:
                 self._note(error)
         left = self._events.close().strip()
         left = b"" if left.startswith(b"[") else left  # an array has no events
-        return Reading(tuple(chunks), self._wrong, self._whole_until, self._count or len(chunks), left)
+        return Reading(tuple(chunks), self.wrong, self._whole_until, self._count or len(chunks), left)
 
     def _note(self, error: Exception) -> None:
-        if not self._wrong:
-            self._wrong, self._whole_until = str(error) or type(error).__name__, len(self._chunks)
+        if not self.wrong:
+            self.wrong, self._whole_until = str(error) or type(error).__name__, len(self._chunks)
 
 
 def read_whole(dialect: Dialect, body: bytes) -> Reading:

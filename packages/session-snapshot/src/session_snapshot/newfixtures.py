@@ -58,7 +58,7 @@ def sources_of(capture: Capture) -> list[str]:
         FixtureError: the agent's log holds a call that was never made, or lacks one that was answered.
     """
     left = list(derived(capture).items())
-    sources = [take(left, call, number) for number, call in enumerate(capture.calls)]
+    sources = taken_from(left, [call.entry for call in capture.calls])
     if left:
         raise FixtureError(
             f"the agent's log tells of a model call that was never made ({left[0][0]})",
@@ -78,18 +78,24 @@ def derived(capture: Capture) -> dict[str, Entry | Unfinished]:
     }
 
 
-def take(left: list[tuple[str, Entry | Unfinished]], call: LiveCall, number: int) -> str:
-    """Take the log's entry of a call out of ``left``; a failed call may have left none, and the override answers it."""
+def taken_from(left: list[tuple[str, Entry | Unfinished]], taken: Sequence[Entry | None]) -> list[str]:
+    """The source of each call, taken out of ``left``: first of all those that are certain. A call that failed may have
+    left nothing in the log, and the override answers it.
+
+    Raises:
+        FixtureError: an answer is not in the log.
+    """
+    sources: dict[int, str] = {}
     for tells in (tells_of, may_tell_of):
-        for at, (source, entry) in enumerate(left):
-            if tells(entry, call.entry):
-                del left[at]
-                return source
-    if isinstance(call.entry, Chunks):
-        raise FixtureError(
-            f"the agent's log does not hold the answer of model call {number}", PRIMARY, None, "have the agent log it"
-        )
-    return f"{OVERRIDE}#{number}"
+        for number, entry in enumerate(taken):
+            found = next((at for at, (_, logged) in enumerate(left) if tells(logged, entry)), None)
+            if number not in sources and found is not None:
+                sources[number] = left.pop(found)[0]
+    for number, entry in enumerate(taken):
+        if number not in sources and isinstance(entry, Chunks):
+            what = f"the agent's log does not hold the answer of model call {number}"
+            raise FixtureError(what, PRIMARY, None, "have the agent log it")
+    return [sources.get(number, f"{OVERRIDE}#{number}") for number in range(len(taken))]
 
 
 def tells_of(logged: Entry | Unfinished, taken: Entry | None) -> bool:
@@ -156,9 +162,16 @@ def patch_document(patches: Sequence[Mapping[str, Any]]) -> Document:
     return Document(OVERRIDE, "session", [patch_row(number, patch["entry"]) for number, patch in enumerate(patches)])
 
 
+AS_TEXT = "told: "
+"""What no JSON text begins with."""
+
+
 def patch_row(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """One patch as an event of a log; ``texts`` are its message and its body."""
-    texts = [entry.get("message", ""), entry.get("wire", {}).get("body", "")]
+    """One patch as an event of a log; ``texts`` are its message and its body.
+
+    They are read as text, also where they are JSON: ids in them are the provider's, who gives them again in a replay.
+    """
+    texts = [AS_TEXT + entry.get("message", ""), AS_TEXT + entry.get("wire", {}).get("body", "")]
     return {"type": "llm/aux", "data": {"patch": number, "chunks": entry.get("chunks", []), "texts": texts}}
 
 
@@ -172,7 +185,7 @@ def rewritten(patches: Sequence[Mapping[str, Any]], normal: Document) -> list[di
 
 def with_words(entry: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """An entry with other words in the places of its own."""
-    message, body = data["texts"]
+    message, body = (text.removeprefix(AS_TEXT) for text in data["texts"])
     told = {"chunks": data["chunks"], "message": message}
     if "wire" in entry:
         told["wire"] = dict(entry["wire"], body=body) if "body" in entry["wire"] else entry["wire"]

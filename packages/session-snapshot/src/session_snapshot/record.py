@@ -223,4 +223,5 @@ async def record_run(job: Job, attempt: Attempt, base: Path, url: str, progress:
             return model
 
         attempt.capture = await run_scenario(job.loaded, base, make_model, Pace(None))
+        await model.settled()
     return attempt.capture

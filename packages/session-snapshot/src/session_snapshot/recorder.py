@@ -6,14 +6,15 @@ and as it comes, but for the compression that nobody asked for and headers that 
 kept as what it was (:mod:`session_snapshot.heard`).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 from llm_dialects.actions import Action, Body, Head, Reset
 from llm_dialects.dialect import Dialect
 from llm_dialects.dialects import DIALECTS
-from llm_dialects.entries import Throw
+from llm_dialects.entries import Hang, Throw
 from llm_mock_server import HttpRequest
 
 from session_snapshot.calls import LiveCall
@@ -37,6 +38,9 @@ DECODED = frozenset({"", "identity", "gzip", "deflate"})
 HOPS = 5
 """How often a call is asked again elsewhere."""
 
+REST_SECONDS = 2.0
+"""How long the rest of an answer is heard that its agent could not read."""
+
 UNREACHED = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -47,7 +51,7 @@ UNREACHED = (
 
 
 class RecordModel:
-    """A responder that forwards. ``calls`` are complete once the server has closed, in order of arrival."""
+    """A responder that forwards. ``calls`` are in order of arrival, and complete once it has ``settled``."""
 
     def __init__(
         self, client: httpx.AsyncClient, upstream: str, key: str, dialects: Mapping[str, Dialect] = DIALECTS
@@ -58,6 +62,7 @@ class RecordModel:
         self.key = key
         self.dialects = dialects
         self.calls: list[LiveCall] = []
+        self.rest: set[asyncio.Future[None]] = set()
         self.progress: Callable[[LiveCall], None] = lambda _call: None
 
     def __call__(self, http: HttpRequest) -> AsyncIterator[Action]:
@@ -69,15 +74,55 @@ class RecordModel:
 
     async def forward(self, place: int, http: HttpRequest, heard: Heard) -> AsyncIterator[Action]:
         """Stream one answer through; whatever happens, the call is kept."""
-        call = self.calls[place]
+        actions = self.exchange(http, heard)
+        coming: asyncio.Future[Action | None] | None = None
         try:
-            async with aclosing(self.exchange(http, heard)) as actions:
-                async for action in actions:
-                    yield heard.take(action)
-            heard.over()
+            while True:
+                # In a task of its own: an agent that goes takes down who waits for this, and not the exchange.
+                coming = asyncio.ensure_future(anext(actions, None))
+                action = await asyncio.shield(coming)
+                coming = None
+                if action is None:
+                    heard.over()
+                    break
+                yield heard.take(action)
         finally:
-            self.calls[place] = LiveCall(call.number, call.request, call.body, None, heard.entry())
-            self.progress(self.calls[place])
+            rest = asyncio.ensure_future(self.end(place, heard, actions, coming))
+            self.rest.add(rest)
+            if not heard.left_for_garbage:
+                await asyncio.shield(rest)
+
+    async def end(
+        self,
+        place: int,
+        heard: Heard,
+        actions: AsyncGenerator[Action, None],
+        coming: asyncio.Future[Action | None] | None,
+    ) -> None:
+        """End an exchange. If its agent left it for what it could not read, the rest is heard all the same: how much it
+        had got by then is chance, and a recording should not be.
+        """
+        if heard.left_for_garbage:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REST_SECONDS):
+                    while (action := await (coming or anext(actions, None))) is not None:
+                        heard.take(action)
+                        coming = None
+                    heard.over()
+        elif coming is not None:
+            coming.cancel()
+            await asyncio.wait([coming])
+        await actions.aclose()
+        call = self.calls[place]
+        self.calls[place] = LiveCall(call.number, call.request, call.body, None, heard.entry())
+        self.progress(self.calls[place])
+
+    async def settled(self) -> None:
+        """Wait until everything that was asked is kept; what was given up before it was even forwarded is a silence."""
+        await asyncio.gather(*self.rest)
+        for place, call in enumerate(self.calls):
+            if call.entry is None:
+                self.calls[place] = LiveCall(call.number, call.request, call.body, None, Hang(chunks=()))
 
     async def exchange(self, http: HttpRequest, heard: Heard) -> AsyncGenerator[Action, None]:
         """Yield what the provider says; where it says nothing, what a client without a recorder would see of that."""
