@@ -185,6 +185,21 @@ def test_a_file_edited_by_hand_after_its_recording_shows_in_the_guard(scripted, 
     assert "undo the edit by hand" in done.stdout
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["red", "green"])
+def test_a_golden_edited_by_hand_shows_in_a_replay(scripted, seen):
+    """Also where the edit is one that the replay does not see: a name in the log that nothing asks for."""
+    scripted.record()
+    done = scripted.command("replay", "-n", "0")
+    assert done.returncode == 0 and "edited by hand" not in done.stdout
+    if seen:
+        scripted.edit("stdout.golden.jsonl", "hello", "hallo")
+    else:
+        scripted.edit("session.jsonl", '"model":"fake-model"', '"model":"real-model"')
+    done = scripted.command("replay", "-n", "0")
+    assert done.returncode == int(seen), done.stdout
+    assert "machine-written files were edited by hand since they were made" in done.stdout
+
+
 def guard(suite):
     command = [sys.executable, "-m", "fixture_guard", "snapshots"]
     return subprocess.run(

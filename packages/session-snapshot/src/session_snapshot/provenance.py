@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
-from fixture_guard import machine_digest
+from fixture_guard import machine_digest, machine_files
 from msgspec import Struct, field
 
 from session_snapshot.pacing import Pace
@@ -102,6 +102,20 @@ def lock_of(loaded: Loaded) -> Path | None:
     suite = loaded.place.suite_folder
     locks = (suite / "uv.lock", suite.resolve().parent.parent / "uv.lock")
     return next((lock for lock in locks if lock.is_file()), None)
+
+
+def edit_notes(provenance: Provenance | None, folder: Path, recording: str) -> list[str]:
+    """A note where the machine-written files of a scenario are not those that its provenance was written for."""
+    if provenance is None or not provenance.digest:
+        return []
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return [] if machine_digest(machine_files(files, recording)) == provenance.digest else [EDITED]
+
+
+EDITED = (
+    "machine-written files were edited by hand since they were made (provenance.toml holds another digest): "
+    "restore them, or take the edit in by nox -s snapshot_refresh"
+)
 
 
 def format_provenance(provenance: Provenance) -> str:

@@ -24,7 +24,7 @@ from session_snapshot.known import RunIds, context_of, fixed_tokens
 from session_snapshot.lines import line_at
 from session_snapshot.model import ReplayModel, canon_of
 from session_snapshot.protocols import PROTOCOLS
-from session_snapshot.provenance import pace_of
+from session_snapshot.provenance import edit_notes, pace_of
 from session_snapshot.report import Failure, Report
 from session_snapshot.retelling import Retelling, request_notes
 from session_snapshot.run import Capture, MakeExtra, nothing_extra, run_scenario
@@ -66,6 +66,7 @@ async def replay_seen(place: Place, base: Path, dialect: str = "") -> Seen:
     committed = load_committed(loaded)
     refuse_hollow(loaded.scenario, committed.recording, place)
     notes: list[str] = []
+    edits = edit_notes(committed.provenance, committed.folder, loaded.scenario.recording)
     if dialect:
         loaded, committed, notes = retold(loaded, committed, dialect)
     report, capture = await replay_loaded(loaded, committed, base)
@@ -73,6 +74,7 @@ async def replay_seen(place: Place, base: Path, dialect: str = "") -> Seen:
         report = msgspec.structs.replace(report, flags=f" --dialect {dialect}")
     retelling = committed.retelling
     report = report if retelling is None else as_retold(report, retelling, capture, notes)
+    report = msgspec.structs.replace(report, notes=[*edits, *report.notes])
     return Seen(loaded, committed, capture, report)
 
 
