@@ -127,7 +127,7 @@
   });
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
-  document.getElementById("reset").addEventListener("click", () => {
+  document.getElementById("all").addEventListener("click", () => {
     form.reset();
     filter();
   });

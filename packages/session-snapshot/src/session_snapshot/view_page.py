@@ -140,7 +140,7 @@ def filters(page: Page) -> Iterator[str]:
     yield f'<label><input type="checkbox" id="differing"> differences only ({differing})</label>'
     yield '<button type="button" id="previous" title="p">previous difference</button>'
     yield '<button type="button" id="next" title="n">next difference</button>'
-    yield '<button type="button" id="reset">show all</button>'
+    yield '<button type="button" id="all">show all</button>'
     yield f'<output id="shown">{len(page.rows)} of {len(page.rows)} rows</output></div>'
     yield "<fieldset><legend>lanes</legend>"
     yield from (box("lane", lane.key, lane.name, lanes[lane.key]) for lane in page.lanes)
