@@ -101,3 +101,26 @@ def test_whatever_a_provider_does_is_recorded_twice_the_same(suite, dialect):
         "hang",
     ]
     assert entries[-1]["chunks"][1]["text"] == "I begin with {{{{ and "
+
+
+FOREIGN = {
+    "wrong_content_type": [],
+    "partial_eof": ["STREAM_CLOSED"],
+    "duplicate_event": [],
+    "rate_limit": ["RATE_LIMIT"],
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_agent_that_keeps_no_log_is_recorded_from_the_wire(suite, name):
+    """It makes of an answer what it can, then asks once more; a replay gives it the same to make something of."""
+    codes, told_otherwise = FOREIGN[name], name != "duplicate_event"
+    suite.edit("scenario.toml", '"scripted"', f'"live"\noverridden = {str(told_otherwise).lower()}')
+    suite.edit("scenario.toml", '["hello"]', f'["mock response recovered"]\nerror_codes = {json.dumps(codes)}')
+    suite.plan(session_prompt=[["hear"], ["call"], ["say"], ["call"], ["say"], ["respond", {"stopReason": "end_turn"}]])
+    script = script_from_json({"entries": [name, "success"]}, "script")
+    with serve_in_thread(ScriptedProvider(script), api_key=suite.key) as server:
+        suite.agent(f'[record]\nkey_env = "SCRIPTED_KEY"\nupstream_url = "{server.base_url("openai-chat")}"\n')
+        suite.record()
+    suite.green()
+    assert ("scripted/turn/replay.override.json" in suite.tree()) is told_otherwise
