@@ -155,6 +155,21 @@ def test_a_loaded_session_goes_on_from_the_summary(provider, spawn, read_log):
     assert SUMMARY in before[0]
 
 
+def test_an_empty_prompt_does_not_shift_what_was_replaced(provider, spawn):
+    server = provider([say("NOTED"), say("Yes?"), REFUSED, say(SUMMARY), say("Herons."), say("Sixty.")])
+    first = spawn(server)
+    session = first.new_session()
+    first.prompt(session, LONG)
+    first.call("session/prompt", sessionId=session, prompt=[])
+    assert first.prompt(session, "What birds?") == {"stopReason": "end_turn"}
+    first.close()
+    second = spawn(server)
+    second.call("session/load", sessionId=session, cwd=str(second.cwd), mcpServers=[])
+    assert second.prompt(session, "How many?") == {"stopReason": "end_turn"}
+    second.close()
+    assert said(asked(server, 5))[1:] == ["What birds?", "Herons.", "How many?"]
+
+
 def test_a_crash_amid_a_compaction_leaves_the_old_history(provider, spawn, read_log):
     server = provider([say("NOTED"), REFUSED, {"kind": "hang"}, say("Still here.")])
     first = spawn(server)

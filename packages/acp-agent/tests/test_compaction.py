@@ -3,8 +3,12 @@
 from math import ceil
 
 import pytest
+from acp_agent.__main__ import SHIPPED
 from acp_agent.compaction import FLOOR, NoRoom, checkpoint, cut_of, fitted, shorten, tokens_of
+from acp_agent.config import Source, parse_config
 from acp_agent.meter import Meter, size_of
+from acp_agent.session import Session
+from acp_agent.session_log import create_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_dialects import (
@@ -214,6 +218,19 @@ def test_the_providers_rate_is_kept_when_the_history_changes():
     meter.forget()
     assert meter.told is None
     assert meter.tokens(asked) == ceil(size_of(asked) * 2.5 / 4)
+
+
+def test_a_shortened_history_is_counted_anew(tmp_path):
+    """What was told is about another history, and an estimate may be far off by so much of it."""
+    session = Session("s", tmp_path, create_log(tmp_path, "s", "/", lambda: 0), "", (), Meter(DIALECT))
+    config = parse_config([Source("config.toml", SHIPPED.read_text("utf-8"))]).model
+    session.messages = [user(BIG), answer(BIG), user("u")]
+    now = session.context(config)
+    session.meter.hear(Usage(input_tokens=round(size_of(now) * 1.37 / 4), output_tokens=0), now, now)
+    session.shorten(2, checkpoint("Short."))
+    session.log.close()
+    assert session.messages == [checkpoint("Short."), user("u")]
+    assert session.meter.tokens(session.context(config)) == session.meter.estimate(session.context(config))
 
 
 def test_a_provider_that_counts_less_is_not_believed():
