@@ -4,12 +4,12 @@ PYTHON ?= python3
 NOX = $(PYTHON) ci/bootstrap.py
 
 .NOTPARALLEL:
-.PHONY: test lint tests purity guard snapshot snapshot_agents snapshot_record snapshot_refresh lock bench stress list clean
+.PHONY: test lint tests purity guard snapshot snapshot_agents snapshot_record snapshot_refresh snapshot_review snapshot_view snapshot_init lock bench stress list clean
 
 test:
 	$(NOX)
 
-lint tests purity guard snapshot snapshot_agents snapshot_record snapshot_refresh lock bench stress:
+lint tests purity guard snapshot snapshot_agents snapshot_record snapshot_refresh snapshot_review snapshot_view snapshot_init lock bench stress:
 	$(NOX) -s $@ -- $(ARGS)
 
 list:

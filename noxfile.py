@@ -110,6 +110,29 @@ def snapshot_refresh(session: nox.Session) -> None:
     run(session, "session-snapshot", "refresh", *session.posargs, env=mode("refresh"))
 
 
+@nox.session(default=False)
+def snapshot_review(session: nox.Session) -> None:
+    """Walk, keyless, through what changed, one difference after the other: `-- text-turn`; `-- --list` lists it."""
+    sync(session, "snapshot")
+    sync_agents_in(session)
+    run(session, "session-snapshot", "review", *session.posargs, env=mode("refresh"))
+
+
+@nox.session(default=False)
+def snapshot_view(session: nox.Session) -> None:
+    """Show a run as one page: `-- cancel`."""
+    sync(session, "snapshot")
+    sync_named_agents(session)
+    run(session, "session-snapshot", "view", *session.posargs, env=mode("replay"))
+
+
+@nox.session(default=False)
+def snapshot_init(session: nox.Session) -> None:
+    """Make a new suite from a command line, or a scenario in one: `-- my-agent`, `-- my-agent/first-turn`."""
+    sync(session, "snapshot")
+    run(session, "session-snapshot", "init", *session.posargs, env=mode(None))
+
+
 @nox.session(default=False, venv_backend="none")
 def lock(session: nox.Session) -> None:
     """Make the host-free locks, the pinned closures and ci/tools.txt (the one session that needs an index)."""
@@ -150,6 +173,15 @@ def sync_named_agents(session: nox.Session) -> None:
             sync_agent(session, project)
 
 
+def sync_agents_in(session: nox.Session) -> None:
+    """Install the third-party agents whose scenarios the arguments name: all of them where none is named."""
+    if any(not word.startswith("-") for word in session.posargs):
+        sync_named_agents(session)
+        return
+    for project in projects()[1:]:
+        sync_agent(session, project)
+
+
 def sync_agent(session: nox.Session, project: Path) -> None:
     """Make `.agents/<suite>/` hold exactly what the agent's own lock says."""
     uv_sync(session, project, ROOT / ".agents" / project.name)
@@ -173,8 +205,8 @@ def run(session: nox.Session, *command: str, env: dict[str, str | None] | None =
     session.run(*command, env=env, interrupt_timeout=INTERRUPT, terminate_timeout=TERMINATE)
 
 
-def mode(name: str) -> dict[str, str | None]:
-    """The environment of a snapshot session: its mode, whatever the shell had set."""
+def mode(name: str | None) -> dict[str, str | None]:
+    """The environment of a snapshot session: its mode (``None``: none at all), whatever the shell had set."""
     return {"SNAPSHOT_MODE": name}
 
 

@@ -83,10 +83,13 @@ def test_every_flag_that_a_page_gives_to_replay_is_known() -> None:
         "snapshot": run(ROOT, "replay", "--help").stdout,
         "snapshot_refresh": run(ROOT, "refresh", "--help").stdout,
         "snapshot_record": run(ROOT, "record", "--help").stdout,
+        "snapshot_review": run(ROOT, "review", "--help").stdout,
+        "snapshot_view": run(ROOT, "view", "--help").stdout,
+        "snapshot_init": run(ROOT, "init", "--help").stdout,
     }
 
     for session, arguments in COMMAND.findall(text):
-        for flag in re.findall(r"--[a-z]+", arguments.removeprefix(" --")):
+        for flag in re.findall(r"--[a-z-]+", arguments.removeprefix(" --")):
             assert flag in helps[session], f"nox -s {session} -- {flag}"
 
 

@@ -119,3 +119,13 @@ def test_the_own_dialect_is_replayed_as_ever(suite):
     red = suite.command("replay", "turn", "--dialect", "openai-chat").stdout
     assert "run again:    nox -s snapshot_agents -- scripted/turn --dialect openai-chat" in red
     assert "mend:         nox -s snapshot_refresh -- scripted/turn" in red
+
+
+def test_an_agent_that_goes_on_in_its_own_dialect_is_red(suite):
+    agent_toml = suite.place.suite_folder / "agent.toml"
+    says = '\n[dialects.anthropic-messages]\nbase_url_env = "OPENAI_BASE_URL"\nkey_env = "OPENAI_API_KEY"\n'
+    agent_toml.write_text(agent_toml.read_text(encoding="utf-8") + says, encoding="utf-8")
+    done = suite.command("replay", "turn", "--dialect", "anthropic-messages")
+    assert done.returncode == 1
+    assert "model call 0 came in openai-chat, and the agent was told to speak anthropic-messages" in done.stdout
+    assert "mend: correct [dialects.anthropic-messages] in agent.toml" in done.stdout

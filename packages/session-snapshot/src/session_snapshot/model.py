@@ -48,11 +48,12 @@ class ReplayModel:
         dialects: Mapping[str, Dialect] = DIALECTS,
         trace: Trace | None = None,
         from_wire: bool = False,
+        spoken: str = "",
     ) -> None:
         """``session_header`` is the header in which this agent names its conversation, where ``agent.toml`` says so.
 
         What happens is taken down in ``trace``. ``from_wire``: the recording was made at the wire, so that an answer
-        which holds no usage had none there.
+        which holds no usage had none there. ``spoken`` is the one dialect that calls may come in ("": any).
         """
         self.player = player
         self.tokens = tokens
@@ -61,12 +62,16 @@ class ReplayModel:
         self.dialects = dialects
         self.trace = trace or Trace()
         self.from_wire = from_wire
+        self.spoken = spoken
+        self.foreign: list[tuple[int, str]] = []
         self.calls: list[LiveCall] = []
         self.unrecorded: list[tuple[int, Unrecorded | Repeated]] = []
 
     def __call__(self, http: HttpRequest) -> Iterator[Action]:
         """Answer one model call."""
         dialect = self.dialects[http.dialect]
+        if self.spoken not in ("", dialect.name):
+            self.foreign.append((http.number, dialect.name))
         request = dialect.parse_request(http.json)
         outcome = self.player.ask(request, session_key(http, self.session_header))
         match outcome:

@@ -117,11 +117,13 @@ async def on_the_wire(
         header = loaded.agent.model.session_header if loaded.agent.model else ""
         tokens = LiveTokens(fixed_tokens(box, install_root(loaded)), ids.seen)
         trace, from_wire = driver.connection.trace, made_at_wire(loaded, committed)
-        models.append(ReplayModel(player, tokens, box.cwd, header, trace=trace, from_wire=from_wire))
+        spoken = committed.retelling.spoken if committed.retelling else ""
+        models.append(ReplayModel(player, tokens, box.cwd, header, trace=trace, from_wire=from_wire, spoken=spoken))
         return models[0]
 
     capture = await run_scenario(loaded, base, make_model, pace_of(committed.provenance), make_extra)
-    return capture, Calls([*unrecorded(models[0])], [*unconsumed(models[0].player.unconsumed())])
+    strange = [*foreign(models[0]), *unrecorded(models[0])]
+    return capture, Calls(strange, [*unconsumed(models[0].player.unconsumed())])
 
 
 def made_at_wire(loaded: Loaded, committed: Committed) -> bool:
@@ -234,6 +236,14 @@ def agent_failures(capture: Capture) -> Iterable[Failure]:
     for fault in capture.faults:
         what, _, detail = str(fault).partition("\n")
         yield Failure("fixture" if isinstance(fault, FixtureError) else "agent", what, detail)
+
+
+def foreign(model: ReplayModel) -> Iterable[Failure]:
+    """Model calls in another dialect than the agent was told to speak."""
+    for number, dialect in model.foreign[:1]:
+        what = f"model call {number} came in {dialect}, and the agent was told to speak {model.spoken}"
+        mend = f"mend: correct [dialects.{model.spoken}] in agent.toml: its arguments, env or files make the agent speak it"
+        yield Failure("agent", what, mend, mended_by=None)
 
 
 def unrecorded(model: ReplayModel) -> Iterable[Failure]:
