@@ -242,7 +242,7 @@ def foreign(model: ReplayModel) -> Iterable[Failure]:
     """Model calls in another dialect than the agent was told to speak."""
     for number, dialect in model.foreign[:1]:
         what = f"model call {number} came in {dialect}, and the agent was told to speak {model.spoken}"
-        mend = f"mend: correct [dialects.{model.spoken}] in agent.toml: its arguments, env or files make the agent speak it"
+        mend = f"mend: correct [dialects.{model.spoken}] in agent.toml: it is to make the agent speak that"
         yield Failure("agent", what, mend, mended_by=None)
 
 
