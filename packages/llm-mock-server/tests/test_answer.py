@@ -167,6 +167,11 @@ def test_headers_are_laid_over_those_of_any_dialect(dialect):
     assert "content-length" in headers
 
 
+def test_a_header_may_be_taken_away():
+    head, *_ = wired(Chunks(chunks=DONE), Wire(headers=(("content-type", ""),)))
+    assert dict(head.headers) == {"cache-control": "no-cache"}
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     ("entry", "end", "last"),

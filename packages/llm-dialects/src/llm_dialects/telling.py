@@ -30,8 +30,8 @@ End = Literal["complete", "cut", "reset", "silence"]
 class Wire(Struct, frozen=True, kw_only=True):
     """What of a response is not as its dialect would tell it; what is ``UNSET`` (or no header) is.
 
-    ``headers`` are laid over the dialect's own, names in lower case. ``body`` is all of it, without any coding, and
-    ``status`` goes with it. Both are of ``dialect``, and told in no other.
+    ``headers`` are laid over the dialect's own, names in lower case; one that is "" is not sent. ``body`` is all of it,
+    without any coding, and ``status`` goes with it. Both are of ``dialect``, and told in no other.
     """
 
     headers: tuple[tuple[str, str], ...] = ()

@@ -161,7 +161,8 @@ def relabelled(head: Head, wire: Wire, status: int | None, body: bytes | None) -
         kept.pop("content-length", None)
     elif body is not None and "content-length" in kept:
         kept["content-length"] = str(len(body))
-    return Head(head.status if status is None else status, (*kept.items(), *given.items()))
+    told = tuple((name, value) for name, value in given.items() if value)
+    return Head(head.status if status is None else status, (*kept.items(), *told))
 
 
 def pieces_of(body: bytes) -> list[bytes]:

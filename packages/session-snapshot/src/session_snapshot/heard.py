@@ -196,11 +196,13 @@ class Heard:
 
 
 class Reader:
-    """Reads a streamed body as it comes. An event that cannot be read costs no other: lines are fed one by one."""
+    """Reads a streamed body as it comes, line by line: so an event that cannot be read costs no other, and how the body
+    was cut on its way makes no difference."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._decoder = dialect.decoder()
         self._events = SseDecoder()
+        self._line: list[bytes] = []  # the pieces of the one that has no end yet
         self._chunks: list[StreamChunk] = []
         self.wrong = ""
         self._whole_until = 0
@@ -209,14 +211,17 @@ class Reader:
     def feed(self, data: bytes) -> None:
         """Read more."""
         self._count += len(self._events.feed(data))
-        for line in data.splitlines(keepends=True):
-            try:
-                self._chunks += self._decoder.feed(line)
-            except UNREADABLE as error:
-                self._note(error)
+        if b"\n" not in data:
+            self._line.append(data)
+            return
+        *lines, rest = b"".join([*self._line, data]).split(b"\n")
+        self._line = [rest]
+        for line in lines:
+            self._read(line + b"\n")
 
     def reading(self, *, over: bool) -> Reading:
         """What was read so far, and what the end of the body would complete. To be asked once, at the end."""
+        self._read(b"".join(self._line))
         chunks = list(self._chunks)
         try:
             chunks += self._decoder.close()
@@ -226,6 +231,12 @@ class Reader:
         left = self._events.close().strip()
         left = b"" if left.startswith(b"[") else left  # an array has no events
         return Reading(tuple(chunks), self.wrong, self._whole_until, self._count or len(chunks), left)
+
+    def _read(self, line: bytes) -> None:
+        try:
+            self._chunks += self._decoder.feed(line)
+        except UNREADABLE as error:
+            self._note(error)
 
     def _note(self, error: Exception) -> None:
         if not self.wrong:
@@ -304,7 +315,7 @@ def wire_of(dialect: Dialect, request: Request, entry: Entry, told: Told) -> Wir
     same = reads_the_same(dialect, request, own, told)
     other = told.status if isinstance(told.status, int) and (not same or told.status != own.status) else UNSET
     label = told.header("content-type")
-    labelled = told.content_type in ("", own.content_type) or not HEADER_VALUE.fullmatch(label)
+    labelled = told.status is None or told.content_type == own.content_type or not HEADER_VALUE.fullmatch(label)
     wire = Wire(
         headers=told.retold if labelled else (("content-type", label), *told.retold),
         end=UNSET if told.end == own.end else told.end,
