@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,21 @@ def test_the_suite_of_the_readme_is_recorded_guarded_and_replayed(tmp_path: Path
         "provenance.toml",
     } <= set(written)
     assert not [name for name, content in written.items() if KEY.encode() in content]
+
+
+def test_the_suite_that_the_readme_has_made_by_commands_is_there_and_green(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    made, told = (shlex.split(found) for found in re.findall(r"nox -s snapshot_init -- (my-agent\S* --.*?) +#", text))
+
+    suite = run(tmp_path, "init", *made, "--yes")
+    scenario = run(tmp_path, "init", *told, "--answer", "PONG.")
+    recorded = run(tmp_path, "record", told[0], OPENAI_API_KEY=KEY)
+    replayed = run(tmp_path, "replay", "my-agent")
+
+    assert suite.returncode == 0, suite.stderr
+    assert scenario.returncode == 0, scenario.stderr
+    assert recorded.returncode == 0, recorded.stderr
+    assert (replayed.returncode, "2 passed" in replayed.stdout) == (0, True), replayed.stdout
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
