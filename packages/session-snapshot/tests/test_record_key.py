@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from session_snapshot.errors import AgentError, Refused
-from session_snapshot.record import record_all, withheld
+from session_snapshot.record import withheld
 from session_snapshot.record_key import candidates, from_dotenv
 from session_snapshot.secrets import BLANK, find_key
 
@@ -267,11 +267,15 @@ def test_no_error_shows_the_key_not_even_of_a_defect(scripted):
         raise ValueError("harmless")
 
 
-def test_what_is_said_on_the_way_shows_no_key(scripted):
-    """A name that holds it: the model's is said where it has no price."""
-    scripted.agent('[record]\nkey_env = "SCRIPTED_KEY"\n[record.prices.x]\ninput = 1\noutput = 1\n')
-    scripted.plan(session_prompt=[["hear"], ["call", {"model": scripted.key}], ["say"], *LAST])
-    said: list[str] = []
-    with pytest.raises(AgentError, match="the real key shows in"):
-        record_all([scripted.place], scripted.snapshots, {"SCRIPTED_KEY": scripted.key}, False, said.append)
-    assert said and not [line for line in said if find_key(line, scripted.key)]
+def test_a_failure_amid_a_stream_that_tells_the_key(scripted):
+    """It is passed on as it comes; what is said of it shows no key, nor does what is kept."""
+    events = f"data: {json.dumps({'error': {'message': f'no {scripted.key}', 'code': scripted.key}})}\n\n"
+    head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+    with scripted.provider(), answering(f"{head}{events}".encode()) as url:
+        done = record_command(scripted, url)
+    output = done.stdout + done.stderr
+    assert done.returncode == 2 and "Traceback" not in output
+    assert f"scripted/turn: model call 0 failed ({BLANK})" in done.stdout
+    assert f"the provider failed at model call 0: {BLANK}: no {BLANK}" in done.stderr
+    assert not find_key(output, scripted.key)
+    check_kept_without(scripted, f"no {BLANK}")

@@ -10,6 +10,7 @@ import pytest
 from llm_dialects.chunks import Finish, FinishReason, Usage, UsageChunk
 from llm_dialects.entries import Chunks, Hang, Throw
 from llm_dialects.requests import Request
+from session_snapshot.agent import Price
 from session_snapshot.calls import LiveCall
 from session_snapshot.record_progress import Progress, outcome
 
@@ -52,7 +53,7 @@ class Clock:
 
 def test_the_line_says_what_is_done_how_long_and_what_it_took():
     clock, said = Clock(), []
-    progress = Progress("s/t", {}, said.append, clock)
+    progress = Progress("s/t", {}, said.append, clock=clock)
     progress.enter("recording")
     request = Request(system=(), tools=(), messages=(), params={"model": "m"})
     usage = UsageChunk(usage=Usage(1200, 34))
@@ -67,6 +68,20 @@ def test_the_line_says_what_is_done_how_long_and_what_it_took():
     assert progress.line() == "s/t  61:23  replay 1 of 3  1 model call, 1,200 tokens in, 34 out"
     assert progress.summary() == "1 model call, 1,200 tokens in, 34 out, 3683.4 s"
     assert said == ["s/t: recording", "s/t: model call 0 answered (1,200 tokens in, 34 out)"]
+
+
+def test_no_line_shows_the_key():
+    """A model's name that holds it is said where it has no price."""
+    said = []
+    key = "sk-proj-Zq81jWm40sKx77Yt"
+    progress = Progress("s/t", {"x": Price(1.0, 1.0)}, said.append, key)
+    answered = Chunks(chunks=(UsageChunk(usage=Usage(1, 1)),))
+    request = Request(system=(), tools=(), messages=(), params={"model": key})
+    progress.calls = [LiveCall(0, request, b"", None, answered)]
+    progress.say(progress.summary())
+    progress.call_done(LiveCall(0, request, b"", None, Throw(chunks=(), message="m", code=key)))
+    assert "without [the key] (" in progress.line() and "without [the key] (" in said[0]
+    assert said[1] == "s/t: model call 0 failed ([the key])"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import filelock
 import pytest
 from session_snapshot.errors import Refused
 from session_snapshot.staging import JOURNAL, LOCK, recover, staging_root, swap
@@ -118,3 +119,15 @@ def test_a_swap_that_cannot_be_finished_is_said_and_not_a_traceback(folder: Path
         recover(folder.parent.parent)
 
     assert str(caught.value).splitlines()[-1].startswith("mend: make ")
+
+
+def test_whoever_moves_files_waits_for_whoever_else_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("session_snapshot.staging.PATIENCE_SECONDS", 0)
+    snapshots = folder.parent.parent
+    stage(folder, True)
+    with filelock.FileLock(staging_root(snapshots) / LOCK):
+        for act in (lambda: recover(snapshots), lambda: swap(snapshots, folder, NEW, ["gone"])):
+            with pytest.raises(Refused, match="another command is writing scenarios"):
+                act()
+            assert content(folder) == OLD
+    assert recover(snapshots) == [str(folder)]

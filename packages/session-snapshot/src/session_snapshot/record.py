@@ -137,7 +137,7 @@ def record_job(job: Job, snapshots: Path, say: Say) -> None:
     """
     prices = job.loaded.agent.record.prices if job.loaded.agent.record else {}
     secret = job.key.secret
-    progress = Progress(job.name, prices, lambda line: say(blanked(line, secret)))
+    progress = Progress(job.name, prices, say, secret)
     with withheld(secret), scenario_lock(snapshots, job.loaded.place):
         attempt = Attempt(job.loaded, snapshots, secret)
         with kept(attempt, say), shown(progress):

@@ -40,9 +40,8 @@ def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str
 
 def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
     """A failure of the provider in a sentence, and what mends it."""
-    own = failure.status if failure.status is not UNSET else None
-    status = status_of(ProviderError(failure.code, failure.message, own)) if not failure.chunks else None
-    shown = f"HTTP {status}, " if status is not None and failure.code not in UNTOLD else ""
+    status = status_told(failure)
+    shown = f"HTTP {status}, " if status >= BAD_REQUEST and failure.code not in UNTOLD else ""
     if failure.code == UNREACHABLE:
         return failure.message, mend_unreachable(failure.message, url)
     mends = {
@@ -51,8 +50,19 @@ def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
         404: f"see that the model's name and the path of {bare(url)} are right (most end in /v1)",
         429: "wait, or raise the account's limit",
     }
-    return f"{shown}{failure.code}: {failure.message}", mends.get(status or 0, "try once more")
+    return f"{shown}{failure.code}: {failure.message}", mends.get(status, "try once more")
 
+
+def status_told(failure: Throw) -> int:
+    """The status that the provider answered with; 0 where the connection broke."""
+    wire = failure.wire.status if failure.wire is not UNSET else UNSET
+    if wire is not UNSET:
+        return wire
+    own = failure.status if failure.status is not UNSET else None
+    return (status_of(ProviderError(failure.code, failure.message, own)) or 0) if not failure.chunks else 0
+
+
+BAD_REQUEST = 400
 
 UNTOLD = (UNREACHABLE, REDIRECTED, MALFORMED, TIMEOUT)
 """The codes of failures that no provider told with a status."""

@@ -11,6 +11,7 @@ from llm_dialects.entries import Chunks, Entry, Hang, Throw
 from session_snapshot.agent import Price
 from session_snapshot.calls import LiveCall
 from session_snapshot.prices import Spent, format_spent, spent
+from session_snapshot.secrets import blanked
 
 Say = Callable[[str], None]
 
@@ -18,15 +19,21 @@ PER_SECOND = 4
 
 
 class Progress:
-    """One scenario's recording as it goes; ``say`` takes whole lines, without a key in them."""
+    """One scenario's recording as it goes; ``say`` takes whole lines, in which the key never shows."""
 
     def __init__(
-        self, name: str, prices: Mapping[str, Price], say: Say, clock: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        prices: Mapping[str, Price],
+        say: Say,
+        secret: str = "",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """The clock is in seconds from anywhere."""
+        """``secret`` is the key; the clock is in seconds from anywhere."""
         self.name = name
         self.prices = prices
-        self.say = say
+        self.say: Say = lambda line: say(blanked(line, secret))
+        self.secret = secret
         self.clock = clock
         self.began = clock()
         self.calls: Sequence[LiveCall] = ()
@@ -56,7 +63,8 @@ class Progress:
     def line(self) -> str:
         """Where it is, on one line."""
         minutes, seconds = divmod(int(self.seconds), 60)
-        return f"{self.name}  {minutes:02}:{seconds:02}  {self.stage}  {format_spent(self.spent)}"
+        took = blanked(format_spent(self.spent), self.secret)
+        return f"{self.name}  {minutes:02}:{seconds:02}  {self.stage}  {took}"
 
     def summary(self) -> str:
         """What it took, when it is over."""
@@ -78,8 +86,8 @@ def outcome(entry: Entry | None) -> str:
 
 @contextmanager
 def shown(progress: Progress) -> Iterator[None]:
-    """Show the live line during the block, where stderr is a terminal that can."""
-    if not on_terminal():
+    """Show the live line during the block, where stderr is a terminal (one that cannot move its cursor shows none)."""
+    if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
@@ -98,12 +106,3 @@ def shown(progress: Progress) -> Iterator[None]:
         redirect_stdout=sys.stdout.isatty(),
     ):
         yield
-
-
-def on_terminal() -> bool:
-    """Whether stderr is a terminal that can move its cursor."""
-    if not sys.stderr.isatty():
-        return False
-    from rich.console import Console
-
-    return not Console(stderr=True).is_dumb_terminal
