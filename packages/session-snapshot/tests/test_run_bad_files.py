@@ -49,9 +49,10 @@ def test_a_wrong_word_is_named_with_its_line_and_the_nearest_right_one(suite, na
     check_refused(suite, f"{WHERE}/", *said)
 
 
-def test_an_op_that_is_not_built_says_so(suite):
+def test_an_op_that_needs_a_log_says_so_where_none_is_declared(suite):
     suite.steps({"op": "initialize"}, {"op": "waitForEvent", "type": "turn/end"})
-    check_refused(suite, f"{WHERE}/turn/input.json:4: op 'waitForEvent' is not built yet", "mend: use waitForUpdate")
+    said = "waitForEvent reads the agent's own session log, and agent.toml declares none"
+    check_refused(suite, f"{WHERE}/turn/input.json:4: {said}", "or use waitForUpdate or waitForFile")
 
 
 def test_a_script_without_steps_proves_nothing(suite):
