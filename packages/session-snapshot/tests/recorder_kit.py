@@ -127,8 +127,8 @@ async def recorder(upstream):
     """A recorder before ``upstream``, and a client of it; nothing of it may take long."""
     async with (
         asyncio.timeout(20),
-        httpx.AsyncClient(trust_env=False) as outward,
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx.AsyncClient(trust_env=False, timeout=None) as outward,
+        httpx.AsyncClient(trust_env=False, timeout=None) as client,
     ):
         model = RecordModel(outward, upstream, KEY)
         async with serve(model) as front:
