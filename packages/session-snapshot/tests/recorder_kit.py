@@ -105,7 +105,7 @@ async def listening(take, **options):
         for task in tasks:
             task.cancel()
         for failure in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(failure, Exception) and not isinstance(failure, OSError):
+            if isinstance(failure, Exception) and not isinstance(failure, (OSError, EOFError)):
                 raise failure
 
 

@@ -11,7 +11,11 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 import trustme
+from llm_dialects import DIALECTS
+from llm_mock_server import HttpRequest, ScriptedProvider
 from session_snapshot.errors import FixtureError, Refused
+from session_snapshot.heard import Heard
+from session_snapshot.record_faults import told_failure
 from session_snapshot.told import DUMMY_KEY
 
 LAST = [["respond", {"stopReason": "end_turn"}]]
@@ -234,6 +238,41 @@ def test_a_provider_that_is_not_there(scripted):
             f"the provider failed at model call 0: http://127.0.0.1:{port}/v1/chat/completions was not reached",
             "mend: see that the URL is right and the server is up",
             upstream=f"http://127.0.0.1:{port}/v1",
+        )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "behaviour", "said", "mend"),
+    [
+        ("gemini", "auth_error", "HTTP 400, AUTH: API key not valid.", "mend: set SCRIPTED_KEY to a key that "),
+        ("openai-chat", "quota_exceeded", "HTTP 429, QUOTA: You exceeded", "mend: wait, or raise the account's limit"),
+        ("openai-chat", "malformed_json", "MALFORMED_ANSWER: event 2: ", "is an API of the agent's dialect"),
+    ],
+)
+def test_what_mends_a_failure_goes_by_what_the_provider_means(dialect, behaviour, said, mend):
+    provider = ScriptedProvider([behaviour])
+    params = {"model": "m", "stream": True, "alt": "sse"} if dialect == "gemini" else {"model": "m", "stream": True}
+    body = params | ({"contents": []} if dialect == "gemini" else {"messages": []})
+    http = HttpRequest("POST", "/x", "", (), b"", dialect, body, 0)
+    heard = Heard(DIALECTS[dialect], DIALECTS[dialect].parse_request(body))
+    for action in provider(http):
+        heard.take(action)
+    heard.over()
+    what, cure = told_failure(heard.entry(), "SCRIPTED_KEY", "http://x/v1")
+    assert what.startswith(said) and mend in f"mend: {cure}"
+
+
+def test_a_failure_that_the_scenario_does_not_name_is_refused_by_name(scripted):
+    """Also where it is about another one: a wrong key is nothing that anybody wants recorded by accident."""
+    throw = {"kind": "throw", "chunks": [], "code": "AUTH", "message": "no such key"}
+    scripted.edit("scenario.toml", "[expect]", '[expect]\nerror_codes = ["RATE_LIMIT"]')
+    scripted.edit("scenario.toml", 'recording = "scripted"', 'recording = "scripted"\noverridden = true')
+    with scripted.provider(throw) as server:
+        scripted.unrecorded(
+            Refused,
+            "the provider failed at model call 0: HTTP 401, AUTH: no such key",
+            "mend: set SCRIPTED_KEY to a key that",
+            upstream=server.base_url("openai-chat"),
         )
 
 

@@ -170,3 +170,30 @@ def test_concurrent_calls_are_kept_apart(kit):
     entries = asyncio.run(run())
     assert entries["second"] == Chunks(chunks=kit.SAID)
     assert entries["first"].chunks == kit.SAID[:2] and entries["first"].code == "STREAM_CLOSED"
+
+
+@pytest.mark.parametrize("closing", [False, True], ids=["kept", "closed"])
+def test_a_connection_is_used_again_as_long_as_the_provider_keeps_it(kit, closing):
+    """One that was closed in between costs no call: another is made."""
+    connections = []
+
+    async def take(reader, writer):
+        connections.append(0)
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]))
+            for data in kit.message(kit.told("openai-chat", streamed=False)[0]):
+                writer.write(data)
+            connections[-1] += 1
+            if closing:
+                return
+
+    async def run():
+        below, body = kit.asked("openai-chat", streamed=False)
+        async with kit.listening(take) as port, kit.recorder(f"http://127.0.0.1:{port}/v1") as (front, model, client):
+            for _ in range(3):
+                assert (await client.post(front.base_url("openai-chat") + below, json=body)).status_code == 200
+        return model.calls
+
+    calls = asyncio.run(run())
+    assert [type(call.entry) for call in calls] == [Chunks] * 3
+    assert connections == ([1, 1, 1] if closing else [3])

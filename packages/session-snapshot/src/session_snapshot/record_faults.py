@@ -24,15 +24,16 @@ from session_snapshot.urls import bare
 
 
 def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str, url: str) -> None:
-    """Refuse a live recording in which the provider failed, unless the scenario is about that.
+    """Refuse a live recording in which the provider failed, unless ``[expect] error_codes`` says that it is about that.
 
     Raises:
         Refused: it did: which call, how, and what can be done.
     """
-    if loaded.scenario.recording != "live" or loaded.scenario.overridden:
+    if loaded.scenario.recording != "live":
         return
+    meant = set(loaded.scenario.expect.error_codes or ()) - NEVER_MEANT
     for number, call in enumerate(calls):
-        if isinstance(call.entry, Throw):
+        if isinstance(call.entry, Throw) and call.entry.code not in meant:
             what, mend = told_failure(call.entry, variable, url)
             again = f"nox -s snapshot_record -- {loaded.place.full_name}"
             raise Refused(f"the provider failed at model call {number}: {what}", f"{mend}, then {again}")
@@ -44,13 +45,22 @@ def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
     shown = f"HTTP {status}, " if status >= BAD_REQUEST and failure.code not in UNTOLD else ""
     if failure.code == UNREACHABLE:
         return failure.message, mend_unreachable(failure.message, url)
+    return f"{shown}{failure.code}: {failure.message}", mend_of(failure.code, status, variable, bare(url))
+
+
+def mend_of(code: str, status: int, variable: str, url: str) -> str:
+    """What mends a failure: its code says more than its status, which not every provider uses alike."""
     mends = {
-        401: f"set {variable} to a key that {bare(url)} takes",
-        403: f"set {variable} to a key that may use this model",
-        404: f"see that the model's name and the path of {bare(url)} are right (most end in /v1)",
-        429: "wait, or raise the account's limit",
+        "AUTH": f"set {variable} to a key that {url} takes",
+        "PERMISSION": f"set {variable} to a key that may use this model",
+        "NOT_FOUND": f"see that the model's name and the path of {url} are right (most end in /v1)",
+        "RATE_LIMIT": "wait, or raise the account's limit",
+        "QUOTA": "wait, or raise the account's limit",
+        REDIRECTED: "name that base URL instead, if you trust it with the key",
+        MALFORMED: f"see that {url} is an API of the agent's dialect",
     }
-    return f"{shown}{failure.code}: {failure.message}", mends.get(status, "try once more")
+    by_status = {401: "AUTH", 403: "PERMISSION", 404: "NOT_FOUND", 429: "RATE_LIMIT"}
+    return mends.get(code) or mends.get(by_status.get(status, ""), "try once more")
 
 
 def status_told(failure: Throw) -> int:
@@ -63,6 +73,9 @@ def status_told(failure: Throw) -> int:
 
 
 BAD_REQUEST = 400
+
+NEVER_MEANT = frozenset({UNREACHABLE, REDIRECTED})
+"""The codes of calls that no provider has taken: there is nothing to record of them."""
 
 UNTOLD = (UNREACHABLE, REDIRECTED, MALFORMED, TIMEOUT)
 """The codes of failures that no provider told with a status."""
