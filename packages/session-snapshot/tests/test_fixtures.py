@@ -68,7 +68,7 @@ def test_a_committed_scenario(suite: Path) -> None:
     pins_of.cache_clear()
     found = load_committed(load(Place("session", "multi-turn", suite / "multi-turn")))
     assert len(found.recording.calls) == 2
-    assert found.pins.keys() == {"default"}
+    assert found.pins.keys() == {"compaction", "default"}
     assert found.provenance is not None and found.provenance.made_by == "record"
     assert found.own_log
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import msgspec
 import openai
 import pytest
 from google import genai
@@ -31,6 +32,7 @@ from llm_dialects.limits import leveled
 from llm_mock_server.threaded import serve_in_thread
 from llm_replay import Player, Recording, derive_calls
 from llm_replay.files import load_scenario_recording
+from session_snapshot.dialects import speaking
 from session_snapshot.fixtures import load_committed
 from session_snapshot.model import ReplayModel
 from session_snapshot.replay import replay_loaded
@@ -59,29 +61,11 @@ def answers(recording: Recording) -> list[tuple[StreamChunk, ...]]:
 # ── our agent ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-# dialect -> the variables in which our agent is told URL and key
-VARIABLES = {
-    "openai-chat": ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    "openai-responses": ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    "anthropic-messages": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
-}
-
-
-def suite_of(recorded: Path, folder: Path, dialect: str) -> Place:
-    """A suite of our agent, speaking ``dialect``, with one scenario that is the foreign recording."""
+def suite_of(recorded: Path, folder: Path) -> Place:
+    """A suite of our agent with one scenario that is the foreign recording."""
     scenario = folder / "foreign" / recorded.name
     scenario.mkdir(parents=True)
-    base, key = VARIABLES[dialect]
-    agent = (SUITE / "agent.toml").read_text(encoding="utf-8")
-    agent = agent.replace('dialect = "openai-chat"', f'dialect = "{dialect}"')
-    agent = agent.replace("OPENAI_BASE_URL", base).replace("OPENAI_API_KEY", key)
-    overlay = (
-        f'[[model.files]]\npath = "overlay.toml"\ntext = """\n[model]\ndialect = "{dialect}"\n'
-        f'base_url_env = "{base}"\napi_key_env = "{key}"\n"""\n'
-    )
-    agent = agent.replace('command = ["acp-agent"]', 'command = ["acp-agent", "--overlay", "{{home}}/overlay.toml"]')
-    (folder / "foreign" / "agent.toml").write_text(f"{agent}\n{overlay}", encoding="utf-8")
+    shutil.copy(SUITE / "agent.toml", folder / "foreign" / "agent.toml")
     (scenario / "scenario.toml").write_text(
         'description = "foreign"\nrecording = "authored"\n[expect]\nstop_reason = "end_turn"\n', encoding="utf-8"
     )
@@ -95,7 +79,8 @@ def check_agent(recorded: Path, tmp_path: Path, dialect: str) -> list[str]:
 
     A call is ``exact`` chunk for chunk where the dialect can say it (``limits`` tells), else ``folded``.
     """
-    loaded = load(suite_of(recorded, tmp_path, dialect))
+    loaded = load(suite_of(recorded, tmp_path))
+    loaded = msgspec.structs.replace(loaded, agent=speaking(loaded.agent, loaded.place, dialect))
     committed = load_committed(loaded)
     with run_root() as base:
         report, capture = asyncio.run(replay_loaded(loaded, committed, base))
@@ -258,7 +243,3 @@ def our_content(block: Any) -> tuple[str, Any]:
     if isinstance(block, ToolCallBlock):
         return "tool_use", json.loads(block.arguments)
     return "thinking", block.text
-
-
-def test_the_dialects_of_this_file_are_all_there_are() -> None:
-    assert set(DIALECTS) == set(VARIABLES)
