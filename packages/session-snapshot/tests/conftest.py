@@ -18,7 +18,7 @@ import psutil
 import pytest
 from llm_mock_server import ScriptedProvider, ThreadedServer, read_upstream, serve_in_thread
 from session_snapshot.fixtures import load_committed, pins_of
-from session_snapshot.record import record_all
+from session_snapshot.recording.record import record_all
 from session_snapshot.replay import replay_loaded, replay_scenario
 from session_snapshot.report import Report, format_report
 from session_snapshot.run import Capture

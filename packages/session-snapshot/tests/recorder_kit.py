@@ -24,8 +24,8 @@ from llm_dialects import (
     honest_usage,
 )
 from llm_mock_server import entry_reply, serve
-from session_snapshot.heard import RETOLD, is_json, read_stream, read_whole
-from session_snapshot.recorder import RecordModel
+from session_snapshot.recording.heard import RETOLD, is_json, read_stream, read_whole
+from session_snapshot.recording.recorder import RecordModel
 
 KEY = "the real key"
 SAID = (

@@ -4,8 +4,8 @@ import json
 
 import pytest
 from llm_replay import Header
-from session_snapshot.coherence import breach_of, needed
-from session_snapshot.drift import changes_of, compared
+from session_snapshot.changes.coherence import breach_of, needed
+from session_snapshot.changes.drift import changes_of, compared
 from session_snapshot.hunks import unchanged_fields
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from session_snapshot.drift import KINDS, Change, changes_of, compared, counted, group_lines
+from session_snapshot.changes.drift import KINDS, Change, changes_of, compared, counted, group_lines
 from session_snapshot.hunks import Hunk
 from session_snapshot.rows import name_of
 

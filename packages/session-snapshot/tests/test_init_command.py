@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from session_snapshot.errors import Refused
-from session_snapshot.init_command import AGENT, read_command, split_command
+from session_snapshot.init.command import AGENT, read_command, split_command
 
 SUITE = Path("snapshots/mine")
 PYTHON = Path(sys.executable).name

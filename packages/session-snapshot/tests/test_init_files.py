@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from session_snapshot.agent import parse_agent
 from session_snapshot.dialects import USUAL
 from session_snapshot.errors import Refused
-from session_snapshot.init_answers import Answers, check_name, check_variable
-from session_snapshot.init_command import Command
-from session_snapshot.init_files import (
+from session_snapshot.init.answers import Answers, check_name, check_variable
+from session_snapshot.init.command import Command
+from session_snapshot.init.files import (
     agent_toml,
     handshake_json,
     handshake_toml,

@@ -15,7 +15,7 @@ from session_snapshot.agent import Agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
 from session_snapshot.fixtures import Pin
-from session_snapshot.newfixtures import (
+from session_snapshot.recording.newfixtures import (
     cut_to,
     may_tell_of,
     override_file,

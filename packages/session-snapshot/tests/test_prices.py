@@ -7,7 +7,7 @@ from llm_dialects.requests import Request
 from session_snapshot.agent import Price, parse_agent
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError
-from session_snapshot.prices import Spent, format_spent, price_of, spent
+from session_snapshot.recording.prices import Spent, format_spent, price_of, spent
 
 PRICES = {"gpt-x": Price(2.0, 8.0), "gpt-x-mini": Price(0.5, 1.5, 0.05)}
 

@@ -176,7 +176,7 @@ def test_a_read_only_checkout_can_be_replayed_and_not_recorded(small, tmp_path):
 
 AS_NOBODY = f"""
 import os, pathlib, sys
-import encodings.utf_16_le, filelock, watchfiles, session_snapshot.record  # while they can be read
+import encodings.utf_16_le, filelock, watchfiles, session_snapshot.recording.record  # while they can be read
 from session_snapshot.errors import Refused
 from session_snapshot.suites import find_places
 os.setgroups([])
@@ -184,7 +184,8 @@ os.setgid({NOBODY})
 os.setuid({NOBODY})
 snapshots = pathlib.Path("snapshots")
 try:
-    session_snapshot.record.record_all(find_places(snapshots), snapshots, {{"SCRIPTED_KEY": "k" * 9}}, False, print)
+    record_all = session_snapshot.recording.record.record_all
+    record_all(find_places(snapshots), snapshots, {{"SCRIPTED_KEY": "k" * 9}}, False, print)
 except Refused as error:
     print("refused:", error)
 """

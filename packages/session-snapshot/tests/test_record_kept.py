@@ -10,7 +10,7 @@ import psutil
 import pytest
 import watchfiles
 from session_snapshot.errors import AgentError, FixtureError
-from session_snapshot.record import record_all
+from session_snapshot.recording.record import record_all
 from session_snapshot.suites import Place
 
 LAST = [["respond", {"stopReason": "end_turn"}]]
@@ -59,7 +59,7 @@ MADE = {"session.jsonl", "requests.golden.jsonl", "header.system.md", "header.to
     ids=["[expect]", "agent dies", "no pin", "first replay", "second replay", "guard"],
 )
 def test_whatever_fails_what_there_is_is_kept_and_its_place_told(scripted, spoil, error, files, monkeypatch):
-    monkeypatch.setattr("session_snapshot.record_gate.OF_ONE_FILE", frozenset())
+    monkeypatch.setattr("session_snapshot.recording.gate.OF_ONE_FILE", frozenset())
     spoil(scripted)
     told = scripted.unrecorded(error, f"\nkept: what the run brought is in {KEPT}\nmend: ")
     found = kept(scripted)
@@ -89,7 +89,7 @@ def test_the_next_recording_takes_it_away(scripted):
 
 def test_a_place_that_cannot_be_written_is_replaced_by_one_that_can(scripted, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("session_snapshot.record_files.Attempt.stage", blocked)
+    monkeypatch.setattr("session_snapshot.recording.files.Attempt.stage", blocked)
     told = scripted.unrecorded(FixtureError, "no room", "kept: what the run brought is in snapshot-kept-")
     folder = tmp_path / told.splitlines()[-2].rpartition(" ")[2]
     assert (folder / "run" / "calls.jsonl").is_file() and (folder / "session.jsonl").is_file()

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 from session_snapshot.errors import AgentError, Refused
-from session_snapshot.record import withheld
-from session_snapshot.record_key import candidates, from_dotenv
-from session_snapshot.secrets import BLANK, find_key
+from session_snapshot.recording.key import candidates, from_dotenv
+from session_snapshot.recording.record import withheld
+from session_snapshot.recording.secrets import BLANK, find_key
 
 LAST = [["respond", {"stopReason": "end_turn"}]]
 TURN = [["hear"], ["call"], ["say"], *LAST]

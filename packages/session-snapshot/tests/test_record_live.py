@@ -14,8 +14,8 @@ import trustme
 from llm_dialects import DIALECTS
 from llm_mock_server import HttpRequest, ScriptedProvider
 from session_snapshot.errors import FixtureError, Refused
-from session_snapshot.heard import Heard
-from session_snapshot.record_faults import told_failure
+from session_snapshot.recording.faults import told_failure
+from session_snapshot.recording.heard import Heard
 from session_snapshot.told import DUMMY_KEY
 
 LAST = [["respond", {"stopReason": "end_turn"}]]

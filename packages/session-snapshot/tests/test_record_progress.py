@@ -12,7 +12,7 @@ from llm_dialects.entries import Chunks, Hang, Throw
 from llm_dialects.requests import Request
 from session_snapshot.agent import Price
 from session_snapshot.calls import LiveCall
-from session_snapshot.record_progress import Progress, outcome
+from session_snapshot.recording.progress import Progress, outcome
 
 PRICED = '[record]\nkey_env = "SCRIPTED_KEY"\n[record.prices.fake-model]\ninput = 1000\noutput = 1000\n'
 USAGE = {"kind": "say", "text": "hello", "usage": {"inputTokens": 1200, "outputTokens": 34}}

@@ -8,7 +8,7 @@ import pytest
 from llm_dialects import DIALECTS, Chunks, TextBlock, Throw, fold
 from llm_mock_server import MockServer, ScriptedProvider, serve
 from session_snapshot.calls import LiveCall
-from session_snapshot.recorder import RecordModel
+from session_snapshot.recording.recorder import RecordModel
 
 PONG: dict[str, Any] = {"kind": "say", "text": "PONG", "usage": {"inputTokens": 5, "outputTokens": 2}}
 FULL: dict[str, Any] = {"kind": "throw", "chunks": [], "message": "slow down", "code": "RATE_LIMIT"}

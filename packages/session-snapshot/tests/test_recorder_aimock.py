@@ -15,7 +15,7 @@ import httpx
 import pytest
 from llm_dialects import Chunks, Throw, entry_to_json, fold
 from llm_mock_server import serve_in_thread
-from session_snapshot.recorder import RecordModel
+from session_snapshot.recording.recorder import RecordModel
 
 ROOT = Path(__file__).parents[3]
 CLI = ROOT / "bench/peers/node_modules/@copilotkit/aimock/dist/cli.js"

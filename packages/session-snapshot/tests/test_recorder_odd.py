@@ -8,7 +8,7 @@ import httpx
 import pytest
 from llm_dialects import DIALECTS, Chunks, answer_to, entry_to_json
 from llm_mock_server import entry_reply, serve
-from session_snapshot.heard import is_json
+from session_snapshot.recording.heard import is_json
 
 FRAMINGS = {
     "CRLF": lambda event: event.replace(b"\n", b"\r\n"),

@@ -11,9 +11,9 @@ import trustme
 from llm_dialects import DIALECTS, Chunks, Throw
 from llm_mock_server import HttpRequest, ScriptedProvider, serve
 from session_snapshot.errors import Refused
-from session_snapshot.forwarding import mend_unreachable, target_of
-from session_snapshot.outward import client_for
-from session_snapshot.recorder import RecordModel
+from session_snapshot.recording.forwarding import mend_unreachable, target_of
+from session_snapshot.recording.outward import client_for
+from session_snapshot.recording.recorder import RecordModel
 
 NAMES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 CALL = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llm_dialects import DIALECTS, Body, Chunks, Head, Reset, Stall, answer_to, entry_from_json, entry_to_json
 from llm_mock_server import entry_reply
-from session_snapshot.heard import RETOLD, Heard, is_json, read_stream, read_whole
+from session_snapshot.recording.heard import RETOLD, Heard, is_json, read_stream, read_whole
 
 ASKED = {
     "openai-chat": {"model": "m", "messages": []},

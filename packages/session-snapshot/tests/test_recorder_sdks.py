@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from llm_mock_server import serve_in_thread
-from session_snapshot.recorder import RecordModel
+from session_snapshot.recording.recorder import RecordModel
 
 JUDGE = Path(__file__).parents[2] / "llm-mock-server" / "tests" / "test_sdk_table.py"
 KEY = "the real key"

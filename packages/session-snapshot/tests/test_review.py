@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from session_snapshot import review_screen as screen
-from session_snapshot.drift import Change, changes_of, compared
+from session_snapshot.changes import screen
+from session_snapshot.changes.drift import Change, changes_of, compared
+from session_snapshot.changes.review import Walk, list_lines, walk_of
 from session_snapshot.hunks import Hunk
-from session_snapshot.review import Walk, list_lines, walk_of
 
 
 def change(kind: str, actual: object = 1, model: bool = False) -> Change:

@@ -19,7 +19,7 @@ from llm_dialects.entries import Chunks, SaidCall, Say, Throw, say_to_chunks
 from llm_mock_server import HttpRequest, entry_reply, serve_in_thread
 from session_snapshot.fixtures import load_committed
 from session_snapshot.pytest_plugin import start_load
-from session_snapshot.record import record_all
+from session_snapshot.recording.record import record_all
 from session_snapshot.replay import replay_loaded
 from session_snapshot.report import format_report
 from session_snapshot.runroot import run_root

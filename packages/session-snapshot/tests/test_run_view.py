@@ -152,7 +152,7 @@ def test_a_green_replay_does_not_even_read_what_makes_pages(suite):
     path = os.pathsep.join(filter(None, [str(suite.root / "probe"), os.environ.get("PYTHONPATH")]))
     assert "made of []" in replayed(suite, 0, PYTHONPATH=path)
     suite.edit("stdout.golden.jsonl", "there", "their")
-    assert "session_snapshot.view_page" in replayed(suite, 1, PYTHONPATH=path)
+    assert "session_snapshot.view.page" in replayed(suite, 1, PYTHONPATH=path)
 
 
 def test_a_page_that_cannot_be_kept_hides_no_report(suite):

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from session_snapshot.secrets import BLANK, blanked, find_key, lines_with
+from session_snapshot.recording.secrets import BLANK, blanked, find_key, lines_with
 
 KEYS = st.text(st.characters(codec="utf-8", min_codepoint=33), min_size=8, max_size=60)
 AROUND = st.binary(max_size=9)
@@ -168,7 +168,7 @@ def test_what_is_blanked_shows_nothing_and_keeps_the_rest(shape: str, form: str,
 
 def test_what_cannot_be_blanked_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     key = SHAPES["no-prefix"]
-    monkeypatch.setattr("session_snapshot.secrets.BLANK", key)
+    monkeypatch.setattr("session_snapshot.recording.secrets.BLANK", key)
     assert blanked(f"it is {key}", key) == "(withheld: the key shows in it)"
 
 

@@ -9,10 +9,10 @@ from llm_dialects import Request, Throw
 from llm_mock_server import HttpRequest
 from session_snapshot.calls import LiveCall
 from session_snapshot.errors import FixtureError, Refused
-from session_snapshot.record import record_all
-from session_snapshot.record_key import refuse_no_key
+from session_snapshot.recording.key import refuse_no_key
+from session_snapshot.recording.record import record_all
+from session_snapshot.recording.upstream import EXHAUSTED, UNFILLED, Upstream, scripted, upstream_of
 from session_snapshot.suites import load, place_of
-from session_snapshot.upstream import EXHAUSTED, UNFILLED, Upstream, scripted, upstream_of
 
 SESSION = Path(__file__).parents[3] / "snapshots" / "session"
 WHERE = "snapshots/x/y/upstream.json"

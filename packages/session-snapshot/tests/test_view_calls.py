@@ -16,7 +16,7 @@ from llm_dialects.chunks import (
 )
 from llm_dialects.dialects import DIALECTS
 from session_snapshot.trace import Asked, Ended, Told, Wrote
-from session_snapshot.view_calls import Asking, answer_rows, call_row
+from session_snapshot.view.calls import Asking, answer_rows, call_row
 
 CHUNKS = (
     BlockStart(index=0, block_type="reasoning"),

@@ -9,8 +9,8 @@ from session_snapshot.fixtures import pins_of
 from session_snapshot.replay import replay_seen
 from session_snapshot.runroot import run_root
 from session_snapshot.suites import Place, load
-from session_snapshot.view import page_of_committed, page_of_seen
-from session_snapshot.view_page import page_html
+from session_snapshot.view.page import page_html
+from session_snapshot.view.write import page_of_committed, page_of_seen
 
 OWN = Path(__file__).parents[3] / "snapshots" / "session"
 LAST = [["respond", {"stopReason": "end_turn"}]]

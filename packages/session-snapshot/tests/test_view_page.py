@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 from llm_replay import Difference
 from session_snapshot.report import Failure
-from session_snapshot.view_page import MOST_DIFFERENCES, island, page_html, sides
-from session_snapshot.view_rows import AGENT, MOST_DETAIL, Lane, Page, Row, json_detail, text_detail
+from session_snapshot.view.page import MOST_DIFFERENCES, island, page_html, sides
+from session_snapshot.view.rows import AGENT, MOST_DETAIL, Lane, Page, Row, json_detail, text_detail
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -82,7 +82,7 @@ class ScenarioItem(pytest.Item):
         self.user_properties.append((ALLOWANCES, [str(self.path), list(report.allowances)]))
         self.user_properties += [(NOTES, [note, self.place.full_name]) for note in report.notes]
         if not report.green:
-            from session_snapshot.view import keep_page  # what makes pages, only where one is made
+            from session_snapshot.view.write import keep_page  # what makes pages, only where one is made
 
             raise ScenarioFailed(format_report(report, folder, keep_page(seen, Path(ACTUAL) / self.name)))
 

@@ -50,8 +50,8 @@ def make_suite(
     name: str, snapshots: Path, seconds: float, keep: bool, told: Mapping[str, Any], asks: bool, yes: bool
 ) -> None:
     """Ask, then make it."""
-    from session_snapshot.init import init_suite
-    from session_snapshot.init_answers import QUESTIONS, Answers, check_suite, check_variable
+    from session_snapshot.init.answers import QUESTIONS, Answers, check_suite, check_variable
+    from session_snapshot.init.make import init_suite
 
     suite = answered("NAME", "name of the suite", name, "", asks, lambda text: check_suite(text, snapshots))
     so_far: dict[str, str] = {}
@@ -77,7 +77,7 @@ def wants_kept(why: str) -> bool:
 
 def make_scenario(snapshots: Path, suite: str, name: str, told: Mapping[str, Any], asks: bool) -> None:
     """Ask for the prompt, then write it."""
-    from session_snapshot.init_scenario import init_scenario, place_for
+    from session_snapshot.init.scenario import init_scenario, place_for
 
     suites = ("command", "dialect", "base_url_env", "key_env", "model_env", "login")
     refuse_given(told, suites, "only for a suite", f"session-snapshot init {suite} ...")

@@ -25,7 +25,7 @@ def record(names: tuple[str, ...], snapshots: Path, upstream: str | None, force:
     kept in .snapshot-staging/.
     """
     demand(Mode.RECORD)
-    from session_snapshot.record import record_all
+    from session_snapshot.recording.record import record_all
 
     places = choose_named(snapshots, names, "snapshot_record")
     complain = partial(click.echo, err=True)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 from llm_dialects.words import nearest
 
+from session_snapshot.changes.drift import KINDS, Kind
 from session_snapshot.commands.choosing import NAMES, SNAPSHOTS, choose_all, choose_named, finish_interrupted
-from session_snapshot.drift import KINDS, Kind
 from session_snapshot.errors import Refused
 from session_snapshot.mode import Mode, demand, under_ci
 
@@ -57,7 +57,7 @@ def refresh(names: tuple[str, ...], snapshots: Path, everything: bool, accept: b
         raise Refused("--accept writes every kind of change, --accept-kind only some", "give one of them")
     if everything and names:
         raise Refused("--all is every scenario, and some are named", "give names, or --all")
-    from session_snapshot.refresh import refresh_all
+    from session_snapshot.changes.refresh import refresh_all
 
     finish_interrupted(snapshots)
     places = choose_all(snapshots) if everything else choose_named(snapshots, names, "snapshot_refresh")

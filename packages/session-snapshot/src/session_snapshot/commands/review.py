@@ -25,7 +25,7 @@ def review(names: tuple[str, ...], snapshots: Path, listing: bool) -> None:
     demand(mode_from() if listing and mode_from() is not Mode.RECORD else Mode.REFRESH)
     if not listing:
         refuse_unseen()
-    from session_snapshot.reviewing import list_pending, walk_pending
+    from session_snapshot.changes.terminal import list_pending, walk_pending
 
     finish_interrupted(snapshots)
     places = choose_named(snapshots, names, "snapshot_review") if names else choose_all(snapshots)

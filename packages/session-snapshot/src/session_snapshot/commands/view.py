@@ -28,7 +28,7 @@ def view(
     demand(Mode.REPLAY)
     if not names:
         raise Refused("no scenario is named", "session-snapshot view NAME")
-    from session_snapshot.view import Wish, view_all
+    from session_snapshot.view.write import Wish, view_all
 
     finish_interrupted(snapshots)
     places = choose_named(snapshots, names, "snapshot")

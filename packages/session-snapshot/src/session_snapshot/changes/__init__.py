@@ -1,0 +1,1 @@
+"""What a keyless replay does differently: differences as values, their kinds, and taking them in."""

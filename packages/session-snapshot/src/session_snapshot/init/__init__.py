@@ -1,0 +1,1 @@
+"""``session-snapshot init``: a new suite from a command line, and scenarios for it."""

@@ -1,0 +1,1 @@
+"""A run as one HTML page; imported only where one is made."""
