@@ -138,6 +138,7 @@ BODIES = [
     (b'{"a":', "it is not JSON: "),
     (b'{"a": NaN}', "it is not JSON: "),
     (b'{"a": "\xff"}', "it is not UTF-8: byte 7 is 0xff"),
+    ('{"a": 1}'.encode("utf-16"), "it is not UTF-8: byte 0 is 0xff"),
 ]
 
 

@@ -55,6 +55,11 @@ ROWS: list[tuple[str, list[Json], list[Json]]] = [
         [call("pending"), call("pending", toolCallId="c2")],
     ),
     (
+        "a call that goes back to pending has been further on",
+        [call("completed", "tool_call"), call("pending"), call("in_progress"), call("pending", "tool_call")],
+        [call("completed", "tool_call"), call("pending"), call("in_progress"), call("pending", "tool_call")],
+    ),
+    (
         "nor what stands apart",
         [call("pending"), COMMANDS, call("pending")],
         [call("pending"), COMMANDS, call("pending")],

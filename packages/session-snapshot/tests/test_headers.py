@@ -15,7 +15,11 @@ JSON = st.recursive(
     max_leaves=6,
 )
 TOOLS = st.builds(
-    Tool, name=st.text(min_size=1), description=st.text(), input_schema=st.dictionaries(st.text(), JSON, max_size=3)
+    Tool,
+    name=st.text(min_size=1),
+    description=st.text(),
+    input_schema=st.dictionaries(st.text(), JSON, max_size=3),
+    extra=st.dictionaries(st.text().map("x-".__add__), JSON, max_size=2),
 )
 
 

@@ -1,6 +1,6 @@
 """The text of a failure: each surface once, stderr's end, and how to go on."""
 
-from session_snapshot.report import STDERR_LINES, Failure, Report, format_report
+from session_snapshot.report import STDERR_LINES, Failure, Report, format_failures, format_report
 
 FAILURE = Failure("stdout", "stdout.golden.jsonl:2: 1 difference", "one\ntwo")
 
@@ -35,3 +35,10 @@ def test_one_failure_another_suite_a_long_stderr() -> None:
 def test_what_no_golden_holds_is_not_mended_by_a_refresh() -> None:
     text = format_report(Report("session/a", [FAILURE, Failure("wire", "tools: x")], {}), "")
     assert "run again" in text and "snapshot_refresh" not in text
+
+
+def test_what_an_agent_says_drives_no_terminal() -> None:
+    report = Report("s/a", [Failure("stdout", "title", "a\x1b[2J\x9b31m\u202eb")], {}, "err\x07\n")
+    text = format_failures(report)
+    assert "a\\u001b[2J\\u009b31m\\u202eb" in text and "err\\u0007" in text
+    assert not [letter for letter in text if letter in "\x1b\x9b\x07\u202e"]

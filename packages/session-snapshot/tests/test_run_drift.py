@@ -22,6 +22,7 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
     },
 }
+STRICT = TOOL | {"function": TOOL["function"] | {"strict": True}}
 NUMBERED = json.loads(json.dumps(TOOL).replace("string", "number"))
 LAST = [["say"], ["respond", {"stopReason": "end_turn"}]]
 
@@ -49,7 +50,11 @@ MATRIX = {
     "date and cwd in the system prompt": Row(),
     "superset text": Row(text="Say hello. And more.", field="/0/append/0/content/0/text", shown="{+ And more.+}"),
 }
-"""``peers.md`` knows nobody whose row is green, green, red, red, red, red, green, red."""
+"""What matches too loosely says green to the four in the middle, and what matches bytes says red to the date."""
+
+FURTHER = {
+    "a member of a tool that no type names": Row({"tools": [STRICT]}, field="/tools/0/strict", shown="+ true"),
+}
 
 DAYS = datetime.timedelta(days=40)
 
@@ -93,9 +98,9 @@ def recorded(suite, kept: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
     return suite
 
 
-@pytest.mark.parametrize("variant", MATRIX)
+@pytest.mark.parametrize("variant", [*MATRIX, *FURTHER])
 def test_drift(recorded, variant: str) -> None:
-    row = MATRIX[variant]
+    row = (MATRIX | FURTHER)[variant]
     plan(recorded, row)
     done = recorded.command("replay", "turn")
     assert done.returncode == (1 if row.field else 0), done.stdout

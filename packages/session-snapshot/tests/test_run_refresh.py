@@ -255,6 +255,34 @@ def test_a_golden_in_other_bytes_is_an_order(suite):
     suite.green()
 
 
+def test_an_edit_that_the_agent_agrees_with_is_sealed_and_only_when_told_to(suite):
+    suite.plan(session_prompt=THREE_KINDS)
+    refresh(suite, 0, "turn", "--accept")
+    suite.edit("provenance.toml", 'digest = "', 'digest = "0')
+    said = "scripted/turn: green, and provenance.toml does not tell of its files as they are"
+    refresh(suite, 1, "turn", said=[said, "nothing was written; add --accept to write it"])
+    refresh(suite, 0, "turn", "--accept", said=[said, "scripted/turn: provenance.toml rewritten"])
+    check_digest(suite)
+    (suite.turn / "provenance.toml").unlink()
+    assert "note: provenance.toml is missing" in suite.command("replay", "turn").stdout
+    refresh(suite, 0, "turn", "--accept", said=["scripted/turn: provenance.toml rewritten"])
+    check_digest(suite)
+    refresh(suite, 0, "turn", "--accept", said=["nothing changed"])
+
+
+def test_an_answer_that_was_edited_by_hand_is_never_sealed(scripted):
+    scripted.record()
+    for path in scripted.turn.glob("*.jsonl"):
+        path.write_text(path.read_text(encoding="utf-8").replace("once", "twice"), encoding="utf-8")
+    before = scripted.tree()
+    refused = ["refused: scripted/turn: what the model said was edited by hand", "mend: restore it from version"]
+    refresh(scripted, 1, "turn", "--accept", said=refused)
+    scripted.edit("stdout.golden.jsonl", "twice", "once")
+    refresh(scripted, 1, "turn", "--accept", said=refused)
+    scripted.edit("stdout.golden.jsonl", "once", "twice")
+    assert scripted.tree() == before
+
+
 # ── an agent's own log, which is the replay source as well ──────────────────────────────────────────────────────────
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from session_snapshot.errors import FixtureError, Refused
-from session_snapshot.suites import Place, choose, find_places, load, place_of, read, short
+from session_snapshot.suites import Place, choose, find_places, load, meant, place_of, read, short
 
 ROOT = Path("snapshots")
 NAMES = ["own/cancel", "own/text-turn", "other/text-turn", "other/write-file"]
@@ -51,6 +51,14 @@ def test_nobody_is_called_so(name: str, nearest: str) -> None:
 def test_names_where_there_is_nothing() -> None:
     with pytest.raises(Refused, match="there are: none"):
         choose([], ["a"])
+
+
+@pytest.mark.parametrize("name", ["session/*", "text-*", "/", "/tmp", "**", "[a]", "a/b/c", "..", "."])
+def test_a_name_is_no_pattern_and_no_path_elsewhere(tmp_path: Path, name: str) -> None:
+    (tmp_path / "session" / "text-turn").mkdir(parents=True)
+    (tmp_path / "session" / "agent.toml").write_text("")
+    with pytest.raises(Refused, match="no scenario is called"):
+        choose([], [meant(tmp_path, [], [], name)])
 
 
 def test_find_places(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from session_snapshot.replay import replay_seen
 from session_snapshot.runroot import run_root
 from session_snapshot.view.page import page_html
 from session_snapshot.view.rows import AGENT, FILES, Lane, Page, Row, fresh, json_detail
-from session_snapshot.view.text import visible
 from session_snapshot.view.write import page_of_seen
+from session_snapshot.visible import visible
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "Google Chrome")
 PLACES = (

@@ -5,7 +5,8 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from session_snapshot.view.text import Line, abridged, changed_words, plain, pretty, pretty_both, visible
+from session_snapshot.view.text import Line, abridged, changed_words, plain, pretty, pretty_both
+from session_snapshot.visible import visible
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

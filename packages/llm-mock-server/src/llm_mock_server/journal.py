@@ -220,9 +220,9 @@ def size_of(captured: CapturedRequest) -> int:
 
 
 def read_json(body: bytes) -> Json:
-    """Return the JSON value of a body, None where it is none (or is deeper than anyone may nest)."""
+    """Return the JSON value of a body, None where it is none, is not UTF-8, or is deeper than anyone may nest."""
     try:
-        return decode_json(body)
+        return decode_json(body.decode())
     except (ValueError, RecursionError):
         return None
 

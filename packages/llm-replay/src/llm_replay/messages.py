@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from llm_dialects import Json, Message, Record, Request
+from llm_dialects import Json, Message, Record, Request, Tool
 
 
 def message_from_json(value: Json) -> Message:
@@ -24,6 +24,16 @@ def request_from_json(value: Json) -> Request:
     """
     request: Request = _with_extra(msgspec.convert(value, Request), value)
     return request
+
+
+def tools_from_json(values: Json) -> tuple[Tool, ...]:
+    """Read a list of tools, each the inverse of ``llm_dialects.to_json``.
+
+    Raises:
+        msgspec.ValidationError: it is no list of tools.
+    """
+    tools: tuple[Tool, ...] = _with_extra(msgspec.convert(values, tuple[Tool, ...]), values)
+    return tools
 
 
 def _with_extra(value: Any, source: Json) -> Any:

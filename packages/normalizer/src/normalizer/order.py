@@ -133,7 +133,8 @@ def _fold(step: list[Ordered], status: dict[str, str]) -> list[Ordered]:
     out: list[Ordered] = []
     for one in step:
         call, now = _tool_call(one.frame, status)
-        pending = call is not None and now == "pending"
+        # Both must be pending: a call that goes back to it has been seen to be further on.
+        pending = call is not None and now == "pending" == status.get(call, "pending")
         if (
             pending
             and out

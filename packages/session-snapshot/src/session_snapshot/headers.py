@@ -7,6 +7,7 @@ import msgspec
 from llm_dialects.chunks import to_json
 from llm_dialects.requests import Request, Tool
 from llm_replay import Header
+from llm_replay.messages import tools_from_json
 
 from session_snapshot.errors import FixtureError
 
@@ -39,7 +40,7 @@ def parse_header(system: str, tools: str, where: str) -> Header:
         FixtureError: the tools are no JSON list of tools.
     """
     try:
-        read = msgspec.convert(json.loads(tools), tuple[Tool, ...])
+        read = tools_from_json(json.loads(tools))
     except (ValueError, msgspec.ValidationError) as error:
         raise FixtureError(
             f"not a list of tools: {error}", where, None, "restore it, or record the pin again"

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-import msgspec
 from llm_dialects.actions import Action, Body
 from llm_dialects.chunks import Usage, UsageChunk, to_json
 from llm_dialects.dialect import Answer, Dialect, answer_to
@@ -21,6 +20,7 @@ from llm_dialects.requests import Request
 from llm_dialects.usage import honest_usage
 from llm_mock_server import HttpRequest, entry_reply, failure_reply
 from llm_replay import Player, RecordedCall, Repeated, Served, Unrecorded
+from llm_replay.messages import request_from_json
 from msgspec import UNSET
 
 from session_snapshot.calls import LiveCall
@@ -171,4 +171,4 @@ def digest(text: str) -> str:
 
 def canon_of(canon_json: Callable[[object], object]) -> Callable[[Request], Request]:
     """Normalise a request through its JSON."""
-    return lambda request: msgspec.convert(canon_json(to_json(request)), Request)
+    return lambda request: request_from_json(canon_json(to_json(request)))

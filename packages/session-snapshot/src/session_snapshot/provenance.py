@@ -11,7 +11,10 @@ from typing import Any, Literal
 
 import tomli_w
 from fixture_guard import machine_digest, machine_files
+from llm_dialects.entries import entry_to_json
+from llm_replay import Recording
 from msgspec import Struct, field
+from normalizer import canonical_lines
 
 from session_snapshot.pacing import Pace
 from session_snapshot.strict import parse_toml
@@ -37,7 +40,7 @@ class Provenance(Struct, frozen=True, forbid_unknown_fields=True):
     """One ``provenance.toml``. Digests are sha256 in hex.
 
     ``upstream``: who answered, a model or a script. ``source``: where it was asked, as
-    :func:`session_snapshot.urls.source_of` words it, or the name of the script.
+    :func:`session_snapshot.urls.source_of` words it, or the name of the script. ``answers`` is :func:`answers_digest`.
     """
 
     made_by: Literal["record", "refresh", "hand"]
@@ -50,6 +53,7 @@ class Provenance(Struct, frozen=True, forbid_unknown_fields=True):
     platform: str = ""
     lock: str = ""
     digest: str = ""
+    answers: str = ""
     agent: AgentId = AgentId()
     frames: Frames = field(default_factory=Frames)
 
@@ -79,6 +83,7 @@ def make_provenance(
     files: Mapping[str, bytes],
     counts: Sequence[Mapping[str, int]],
     source: str = "",
+    answers: str = "",
 ) -> Provenance:
     """Describe the fixtures ``files`` (name -> bytes) made just now by this process."""
     return Provenance(
@@ -92,6 +97,7 @@ def make_provenance(
         platform=f"{sys.platform} {platform.machine()} python {platform.python_version()}",
         lock=hashlib.sha256(lock.read_bytes()).hexdigest() if lock is not None and lock.is_file() else "",
         digest=machine_digest(files),
+        answers=answers,
         agent=AgentId(str(agent_info.get("name", "")), str(agent_info.get("version", ""))),
         frames=Frames([dict(sorted(step.items())) for step in counts]),
     )
@@ -104,17 +110,32 @@ def lock_of(loaded: Loaded) -> Path | None:
     return next((lock for lock in locks if lock.is_file()), None)
 
 
+def answers_digest(recording: Recording) -> str:
+    """What the model said, as a digest: sha256 over the recorded entries as canonical JSON Lines, by call.
+
+    A refresh never changes it, so that one which differs was changed by hand.
+    """
+    lines = canonical_lines([entry_to_json(call.entry) for call in recording.calls])
+    return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def edit_notes(provenance: Provenance | None, folder: Path, recording: str) -> list[str]:
     """A note where the machine-written files of a scenario are not those that its provenance was written for."""
-    if provenance is None or not provenance.digest:
+    if provenance is None:
+        return [MISSING]
+    if not provenance.digest:
         return []
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     return [] if machine_digest(machine_files(files, recording)) == provenance.digest else [EDITED]
 
 
+MISSING = (
+    "provenance.toml is missing: nobody can tell who made the machine-written files; "
+    "restore it, or have it made by nox -s snapshot_refresh -- NAME --accept"
+)
 EDITED = (
     "machine-written files were edited by hand since they were made (provenance.toml holds another digest): "
-    "restore them, or take the edit in by nox -s snapshot_refresh"
+    "restore them, or take the edit in by nox -s snapshot_refresh -- NAME --accept"
 )
 
 
@@ -131,6 +152,7 @@ def format_provenance(provenance: Provenance) -> str:
         "platform": provenance.platform,
         "lock": provenance.lock,
         "digest": provenance.digest,
+        "answers": provenance.answers,
         "agent": {"name": provenance.agent.name, "version": provenance.agent.version},
         "frames": {"steps": provenance.frames.steps},
     }

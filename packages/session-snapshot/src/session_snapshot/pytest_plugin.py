@@ -23,6 +23,7 @@ from session_snapshot.report import format_report, grouped
 from session_snapshot.runroot import make_run_root, sweep
 from session_snapshot.staging import recover
 from session_snapshot.suites import Place, place_of, unused_allowances
+from session_snapshot.visible import visible
 
 if TYPE_CHECKING:
     from session_snapshot.replay import Seen
@@ -217,7 +218,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     pairs = [tuple(value) for value in properties(terminalreporter, GROUPS, "failed")]
     for text, names in grouped(pairs).items():
         terminalreporter.section("one change" if len(names) == 1 else f"one change, {len(names)} scenarios")
-        terminalreporter.write_line(text)
+        terminalreporter.write_line(visible(text))
         terminalreporter.write_line(f"in: {', '.join(names)}")
     notes = [tuple(value) for value in properties(terminalreporter, NOTES, "passed")]
     for text, names in grouped(notes).items():

@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from session_snapshot.visible import visible
+
 Surface = Literal["stdout", "session", "requests", "workspace", "expect", "agent", "fixture", "wire", "consumed"]
 
 
@@ -66,7 +68,7 @@ def format_failures(report: Report) -> str:
     if report.stderr.strip():
         tail = report.stderr.strip().splitlines()[-STDERR_LINES:]
         parts.append("\n".join(["--- the agent's stderr (its end)", *(f"  {line}" for line in tail)]))
-    return "\n\n".join(parts)
+    return visible("\n\n".join(parts))
 
 
 def section(failure: Failure) -> str:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -103,13 +103,20 @@ def meant(snapshots: Path, places: Sequence[Place], wanted: Sequence[Place], nam
             f"{told} is not in the suites asked for, it lies in {short(others[0].suite_folder)}",
             f"nox -s {session_of(told)} -- {told}",
         )
-    for folder in sorted([*snapshots.glob(f"*/{name}"), *snapshots.glob(name)]):
+    for folder in folders_called(snapshots, name):
         if folder.is_dir() and folder.parent == snapshots:
             refuse_no_suite(snapshots, name)
             raise Refused(f"there is no scenario in {short(folder)}", "write one (README, 'Your own agent')")
         if folder.is_dir() and folder.parent.parent == snapshots:
             raise missing(folder / "scenario.toml")
     return name
+
+
+def folders_called(snapshots: Path, name: str) -> list[Path]:
+    """The folders that a name may mean: ``scenario`` in any suite, ``suite/scenario``, ``suite``."""
+    wanted = PurePosixPath(name).parts
+    folders = [path for depth in ("*", "*/*") for path in sorted(snapshots.glob(depth))]
+    return [path for path in folders if wanted in (path.parts[-1:], path.relative_to(snapshots).parts)]
 
 
 def refuse_no_suite(snapshots: Path, suite: str) -> None:

@@ -23,6 +23,7 @@ from llm_replay import (
     row_to_json,
 )
 from llm_replay.files import REQUESTS
+from llm_replay.messages import tools_from_json
 from msgspec import Struct
 from normalizer import Context, Document, Ordered, canonical_lines, normalize, traced_order
 
@@ -252,8 +253,7 @@ def header_json(header: Header) -> dict[str, Any]:
 
 def header_from_json(value: Any) -> Header:
     """The inverse of :func:`header_json`."""
-    header: Header = msgspec.convert(value, Header)
-    return header
+    return Header(system=tuple(value["system"]), tools=tools_from_json(value["tools"]))
 
 
 # ── header classes ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from session_snapshot.changes.pending import Pending
 from session_snapshot.fixtures import PROVENANCE, STDOUT, load_committed, pins_of
 from session_snapshot.headers import SYSTEM_FILE, TOOLS_FILE
 from session_snapshot.hunks import apply, unchanged_fields
-from session_snapshot.provenance import Provenance, format_provenance, lock_of, make_provenance
+from session_snapshot.provenance import Provenance, answers_digest, format_provenance, lock_of, make_provenance
 from session_snapshot.replay import replay_loaded
 from session_snapshot.report import INTENT, Report, format_failures
 from session_snapshot.staging import swap
@@ -52,6 +52,7 @@ def chosen_files(one: Pending, accepted: Accepted) -> Files:
     Raises:
         NotWritten: they would not be whole without others, or would change what the model said.
     """
+    refuse_edited_answers(one)
     refuse_model(one, accepted)
     refuse_ambiguous(one, accepted)
     texts = {name: apply(texts, numbers(one, name, accepted)) for name, texts in one.texts.items()}
@@ -120,10 +121,24 @@ def new_provenance(
         machine_files(left, one.loaded.scenario.recording),
         counts,
         old.source if old else "",
+        answers_digest(one.committed.recording),
     )
 
 
 # ── refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refuse_edited_answers(one: Pending) -> None:
+    """Refuse to put a seal on what the model never said; what a person wrote is a person's to change."""
+    old = one.committed.provenance
+    if one.loaded.scenario.recording == "authored" or old is None or not old.answers:
+        return
+    if old.answers != answers_digest(one.committed.recording):
+        raise NotWritten(
+            f"{one.name}: what the model said was edited by hand since it was recorded (provenance.toml holds another "
+            "digest of the answers)",
+            f"restore it from version control, or nox -s snapshot_record -- {one.name}",
+        )
 
 
 def refuse_model(one: Pending, accepted: Accepted) -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from session_snapshot.changes.drift import KINDS, Kind, counted, group_lines
 from session_snapshot.changes.goldens import Accepted, Files, NotWritten, chosen_files, prove, write
 from session_snapshot.changes.pending import Pending, Say, replay_all, side_by_side
+from session_snapshot.provenance import edit_notes
 from session_snapshot.report import INTENT, Report, format_failures, format_report, grouped, menders
 from session_snapshot.suites import Place
 
@@ -33,10 +34,10 @@ class Written(Struct, frozen=True):
 def refresh_all(places: Sequence[Place], snapshots: Path, kinds: AbstractSet[Kind], say: Say) -> int:
     """Show what changed, grouped, then scenario by scenario; write what is of these ``kinds``. 0: nothing is left to
     do."""
-    red = [one for one in replay_all(places, say) if not one.report.green]
+    replayed = replay_all(places, say)
+    red = [one for one in replayed if not one.report.green]
     if not red:
-        say("nothing changed")
-        return 0
+        return seal([one for one in replayed if is_stale(one)], snapshots, accept=len(kinds) == len(KINDS), say=say)
     show(red, bool(kinds), say)
     refusals = refuse(red, whole=len(kinds) in (0, len(KINDS)))
     try:
@@ -54,6 +55,32 @@ def refresh_all(places: Sequence[Place], snapshots: Path, kinds: AbstractSet[Kin
         say(f"\nnothing was written; {HOW}, then read the diff before you commit it")
         return 1
     return finish(red, proved, kinds, snapshots, say)
+
+
+def seal(stale: Sequence[Pending], snapshots: Path, accept: bool, say: Say) -> int:
+    """Write the provenance of green scenarios whose files were edited into what the agent does, or that have none."""
+    if not stale:
+        say("nothing changed")
+        return 0
+    try:
+        files = [(one, chosen_files(one, frozenset())) for one in stale]
+    except NotWritten as error:
+        say(f"\nrefused: {error}")
+        return 1
+    for one, new in files:
+        say(f"{one.name}: green, and provenance.toml does not tell of its files as they are")
+        if accept:
+            write(one, new, snapshots)
+            say(f"{one.name}: provenance.toml rewritten")
+    if not accept:
+        say("\nnothing was written; add --accept to write it")
+    return int(not accept)
+
+
+def is_stale(one: Pending) -> bool:
+    """Whether the provenance of a scenario is missing, or is of other files."""
+    place, scenario = one.loaded.place, one.loaded.scenario
+    return bool(edit_notes(one.committed.provenance, place.folder, scenario.recording))
 
 
 HOW = "add --accept to write it, or --accept-kind KIND to write some"

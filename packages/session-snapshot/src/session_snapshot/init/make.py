@@ -26,7 +26,7 @@ from session_snapshot.mode import under_ci
 from session_snapshot.model import ReplayModel
 from session_snapshot.pacing import Pace
 from session_snapshot.protocols import PROTOCOLS
-from session_snapshot.provenance import format_provenance, lock_of, make_provenance
+from session_snapshot.provenance import answers_digest, format_provenance, lock_of, make_provenance
 from session_snapshot.recording.newfixtures import HEADER, new_fixtures
 from session_snapshot.replay import replay_loaded
 from session_snapshot.report import Report, format_failures
@@ -192,6 +192,7 @@ def pinned(loaded: Loaded, capture: Capture) -> dict[str, str]:
         lock_of(loaded),
         machine_files(content, loaded.scenario.recording),
         counts,
+        answers=answers_digest(Recording(())),
     )
     return files | {PROVENANCE: format_provenance(provenance)}
 

@@ -14,7 +14,7 @@ from session_snapshot.calls import LiveCall
 from session_snapshot.disk import writing
 from session_snapshot.errors import AgentError, FixtureError
 from session_snapshot.fixtures import PROVENANCE, STDOUT, load_committed
-from session_snapshot.provenance import format_provenance, lock_of, make_provenance
+from session_snapshot.provenance import answers_digest, format_provenance, lock_of, make_provenance
 from session_snapshot.recording.gate import MACHINE_WRITTEN, SCRIPT_OF_PROVIDER, by_hand
 from session_snapshot.recording.progress import Progress
 from session_snapshot.recording.secrets import blanked
@@ -134,6 +134,7 @@ def add_provenance(attempt: Attempt, capture: Capture, counts: Sequence[Mapping[
         {name: content for name, content in attempt.staged().items() if name != PROVENANCE},
         counts,
         source_of(url) if url else SCRIPT_OF_PROVIDER,
+        answers_digest(load_committed(loaded, attempt.folder).recording),
     )
     attempt.add(PROVENANCE, format_provenance(provenance))
 

@@ -19,7 +19,8 @@ from msgspec import UNSET
 
 from session_snapshot.report import Failure
 from session_snapshot.view.rows import Detail, Lane, Page, Row
-from session_snapshot.view.text import Piece, abridged, changed_words, leaf_text, visible
+from session_snapshot.view.text import Piece, abridged, changed_words, leaf_text
+from session_snapshot.visible import visible
 
 MOST_DIFFERENCES = 20
 """How many differences of a row are shown before it is opened."""

@@ -9,7 +9,8 @@ from msgspec import UNSET, Struct
 from session_snapshot.report import Failure
 from session_snapshot.rows import Row as FileRow
 from session_snapshot.rows import align, moves, read_rows
-from session_snapshot.view.text import Line, abridged, plain, pretty, pretty_both, visible
+from session_snapshot.view.text import Line, abridged, plain, pretty, pretty_both
+from session_snapshot.visible import visible
 
 State = Literal["", "same", "changed", "added", "removed"]
 """What a row is against its golden; ``""`` where nothing is compared."""

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from llm_replay.difference import align, same_leaf
 from msgspec import Struct
 
+from session_snapshot.visible import visible
+
 Mark = Literal[" ", "+", "-"]
 """What a line is: as in the golden, new, gone."""
 
@@ -32,16 +34,6 @@ class Piece(Struct, frozen=True):
 
 
 # ── characters ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-HIDDEN = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufff9-\ufffb]"
-)
-"""What is not seen, what makes other text be seen in another order, and what no UTF-8 can hold."""
-
-
-def visible(text: str) -> str:
-    """``text`` with hidden characters spelled out; tabs and line ends stay."""
-    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def abridged(text: str, most: int) -> str:
