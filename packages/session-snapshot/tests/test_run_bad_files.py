@@ -165,12 +165,11 @@ def test_a_recorded_answer_that_no_row_names(suite):
     check_refused(suite, f"{WHERE}/turn/requests.golden.jsonl: no row names the recorded answer 'session.jsonl#1'")
 
 
-def test_line_ends_of_another_system_are_a_difference(suite):
-    for name in ("stdout.golden.jsonl", "requests.golden.jsonl", "session.jsonl", "input.json", "scenario.toml"):
+def test_line_ends_of_another_system_mean_nothing_in_what_a_person_writes(suite):
+    for name in ("input.json", "scenario.toml"):
         text = (suite.turn / name).read_text(encoding="utf-8")
         suite.write(name, text.replace("\n", "\r\n"))
-    suite.red("stdout", "stdout.golden.jsonl says the same in other bytes", "\\r")
-    suite.red("requests", "requests.golden.jsonl says the same in other bytes", "\\r")
+    suite.green()
 
 
 def test_a_golden_that_says_the_same_in_other_bytes_is_red(suite):
@@ -304,3 +303,11 @@ def test_an_unknown_placeholder_of_the_command_is_named(suite):
 def test_an_unknown_placeholder_of_the_environment_is_named(suite):
     suite.agent('[env]\nA = "{{bseUrl}}"\n')
     check_refused(suite, "agent.toml:11: unknown placeholder {{bseUrl}}", "{{baseUrl}}")
+
+
+@pytest.mark.parametrize("name", ["session.jsonl", "stdout.golden.jsonl", "requests.golden.jsonl", "header.system.md"])
+def test_line_ends_that_a_checkout_changed_are_named(suite, name):
+    path = suite.turn / name
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    said = "its lines end in CR LF, and were written with LF: the checkout changed them"
+    check_refused(suite, f"{WHERE}/turn/{name}:1: {said}", "mend: echo", ">> .gitattributes, then git checkout -- ")

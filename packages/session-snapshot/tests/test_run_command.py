@@ -277,3 +277,11 @@ def test_an_interrupted_swap_is_finished_by_the_next_command(suite):
     (staged / "journal.json").write_text(json.dumps(journal), encoding="utf-8")
     check_command(suite, 0, "1 passed")
     assert not staged.exists()
+
+
+def test_the_files_that_an_agent_left_are_kept_where_they_are_not_as_expected(suite):
+    suite.plan(session_prompt=[["write", "deep/er.txt", "left behind"], ["hear"], ["call"], ["say"], *LAST])
+    done = suite.command("replay", "turn")
+    assert (done.returncode, "added:   deep/er.txt" in done.stdout) == (1, True), done.stdout
+    kept = suite.root / ".snapshot-actual" / "scripted" / "turn" / "workspace"
+    assert (kept / "deep" / "er.txt").read_text(encoding="utf-8") == "left behind"

@@ -75,11 +75,11 @@ def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
             None,
             f"nox -s snapshot_record -- {loaded.place.full_name}",
         )
+    texts = {path.name: read_lines(path) for path in sorted([*folder.glob("*.jsonl"), *folder.glob(OVERRIDE)])}
     refuse_undeclared_override(loaded, folder)
     pins = dict(pins_of(loaded.place.suite_folder)) | own_pin(loaded, folder)
     headers = {name: pin.header for name, pin in pins.items()}
     check_rows_pinned(loaded, folder, headers)
-    texts = {path.name: read(path)[0] for path in sorted([*folder.glob("*.jsonl"), *folder.glob(OVERRIDE)])}
     provenance = read_provenance(folder)
     refuse_other_script(loaded, provenance)
     return Committed(
@@ -91,6 +91,23 @@ def load_committed(loaded: Loaded, folder: Path | None = None) -> Committed:
         folder=folder,
         wire=loaded.scenario.seam == "wire",
     )
+
+
+def read_lines(path: Path) -> str:
+    """The text of a machine-written file, whose lines end in LF on every system.
+
+    Raises:
+        FixtureError: as ``suites.read``; or all its lines end in CR LF: a checkout made them so.
+    """
+    text, name = read(path)
+    if text.endswith("\r\n") and "\n" not in text.replace("\r\n", ""):
+        what = "its lines end in CR LF, and were written with LF: the checkout changed them"
+        raise FixtureError(what, name, 1, f"{LINE_ENDS} >> .gitattributes, then git checkout -- {name}")
+    return text
+
+
+LINE_ENDS = 'echo "snapshots/** -text"'
+"""What keeps git from touching line ends below ``snapshots/``."""
 
 
 def log_number(name: str) -> int:
@@ -177,6 +194,6 @@ def own_pin(loaded: Loaded, folder: Path) -> dict[str, Pin]:
 
 def read_pin(folder: Path, header_class: str) -> Pin:
     """Read both files of a pin."""
-    system, _ = read(folder / SYSTEM_FILE)
+    system = read_lines(folder / SYSTEM_FILE)
     tools, tools_name = read(folder / TOOLS_FILE)
     return Pin(header_class, parse_header(system, tools, tools_name), short(folder))

@@ -1,7 +1,7 @@
 """Replay one scenario and hold everything that came out against what is committed."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -87,7 +87,9 @@ async def replay_loaded(loaded: Loaded, committed: Committed, base: Path) -> tup
     failures = [*agent_failures(capture), *verdict(loaded, committed, capture, surfaces, account, breaches)]
     stderr = capture.stderr if failures else ""
     used = sorted(allowed_checks(loaded) & {breach.check for breach in breaches})
-    return Report(loaded.place.full_name, failures, surfaces.files, stderr, allowances=used), capture
+    left = capture.after if any(failure.surface == "workspace" for failure in failures) else {}
+    report = Report(loaded.place.full_name, failures, surfaces.files, stderr, allowances=used, workspace=left)
+    return report, capture
 
 
 def as_retold(report: Report, retelling: Retelling, capture: Capture, notes: Sequence[str]) -> Report:
@@ -338,6 +340,15 @@ def missed_waits(capture: Capture) -> Iterable[Failure]:
 # ── actual files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def keep_tree(folder: Path, tree: Mapping[str, bytes]) -> None:
+    """Write the files an agent left; a name that ends in a slash is an empty folder."""
+    for name, content in tree.items():
+        path = folder / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_bytes(content)
+
+
 def keep_actual(report: Report, name: str) -> str:
     """Write the actual files of a red run where the command runs; the folder, or ``""`` for a green one.
 
@@ -352,6 +363,7 @@ def keep_actual(report: Report, name: str) -> str:
         folder.mkdir(parents=True)
         for file, content in report.actual.items():
             (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        keep_tree(folder / "workspace", report.workspace)
     except OSError as error:
         return "" if report.green else f"could not be kept in {folder.as_posix()}: {error.strerror} (remove {ACTUAL})"
     return folder.as_posix()

@@ -27,7 +27,8 @@ class Failure(Struct, frozen=True):
 class Report(Struct, frozen=True):
     """The outcome of one replay: green when there is no failure. ``allowances`` are the declared breaches it needed.
 
-    ``notes`` say what was not compared; ``flags`` are those that the command needs to do the same again.
+    ``notes`` say what was not compared; ``flags`` are those that the command needs to do the same again. ``workspace``
+    are the files the agent left, where they are not as expected.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Report(Struct, frozen=True):
     notes: Sequence[str] = ()
     allowances: Sequence[str] = ()
     flags: str = ""
+    workspace: Mapping[str, bytes] = {}
 
     @property
     def green(self) -> bool:
