@@ -53,6 +53,11 @@ ROWS = [
     ([START], [START, {"id": 1, "method": "session/request_permission", "params": {}}],
      [("semantic", "event 'session/request_permission' added")]),
     ([{"id": 1, "result": 1}], [{"id": 1, "result": 1}, {"id": 2, "result": 1}], [("semantic", "response added")]),
+    # and an event that tells of a failure is no mere addition
+    ([START], [START, update("tool_call_update", toolCallId="c", status="failed")],
+     [("semantic", "event 'tool_call_update' added")]),
+    ([START], [START, {"type": "tool/result", "data": {"isError": True}}],
+     [("semantic", "event 'tool/result' added")]),
     # the inserted row renumbers what follows
     ([tool(1), tool(2), update("x", toolCallId="{{toolCallId:2}}")],
      [tool(1), PLAN | {"n": "{{toolCallId:2}}"}, tool(3), update("x", toolCallId="{{toolCallId:3}}")],

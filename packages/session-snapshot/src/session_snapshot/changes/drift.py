@@ -100,7 +100,8 @@ def kind_of(hunk: Hunk) -> Kind:
         case "moved" | "bytes":
             return "order"
         case "added":
-            return "semantic" if hunk.path or is_request(hunk.actual) else "additive"
+            means = hunk.path or is_request(hunk.actual) or tells_of_failure(hunk.actual)
+            return "semantic" if means else "additive"
         case "removed":
             return "semantic"
         case "changed":
@@ -110,6 +111,15 @@ def kind_of(hunk: Hunk) -> Kind:
 def is_request(row: Any) -> bool:
     """Whether a row asks or answers, so that somebody else is part of it: it is more than an event."""
     return isinstance(row, dict) and "id" in row and "type" not in row
+
+
+def tells_of_failure(row: Any) -> bool:
+    """Whether an event says that something failed."""
+    if not isinstance(row, dict):
+        return False
+    update = (row.get("params") or {}).get("update") or {}
+    data = row.get("data") or {}
+    return update.get("status") == "failed" or bool(data.get("isError")) or "error" in data
 
 
 def kind_of_field(hunk: Hunk) -> Kind:
