@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from fixture_guard import machine_digest, machine_files
+from session_snapshot.staging import scenario_lock
 
 LAST = [["respond", {"stopReason": "end_turn"}]]
 TURN = [["hear"], ["call"], ["say"], *LAST]
@@ -281,6 +282,15 @@ def test_an_answer_that_was_edited_by_hand_is_never_sealed(scripted):
     refresh(scripted, 1, "turn", "--accept", said=refused)
     scripted.edit("stdout.golden.jsonl", "once", "twice")
     assert scripted.tree() == before
+
+
+def test_a_scenario_that_is_being_recorded_is_not_written(suite):
+    suite.plan(session_prompt=THREE_KINDS)
+    before = suite.tree()
+    with scenario_lock(suite.snapshots, suite.place):
+        refresh(suite, 2, "turn", "--accept", said=["scripted/turn is being recorded already"])
+    assert suite.tree() == before
+    refresh(suite, 0, "turn", "--accept")
 
 
 # ── an agent's own log, which is the replay source as well ──────────────────────────────────────────────────────────

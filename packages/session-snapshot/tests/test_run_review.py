@@ -1,6 +1,7 @@
 """Review as a person does it, in a real pseudo-terminal: which keys do what, and that files hold what was accepted,
 exactly that."""
 
+import codecs
 import os
 import re
 import select
@@ -49,6 +50,7 @@ class Walk:
             start_new_session=True,
         )
         self.raw = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end amid a letter
         self.seen = 0
 
     @property
@@ -69,7 +71,7 @@ class Walk:
         """Take in what was drawn; whether there may be more."""
         if select.select([self.master], [], [], 0.2)[0]:
             try:
-                self.raw += os.read(self.master, 65536).decode()
+                self.raw += self.decoder.decode(os.read(self.master, 65536))
             except OSError:
                 return False
         return self.process.poll() is None or bool(select.select([self.master], [], [], 0)[0])

@@ -23,7 +23,7 @@ from session_snapshot.hunks import apply, unchanged_fields
 from session_snapshot.provenance import Provenance, answers_digest, format_provenance, lock_of, make_provenance
 from session_snapshot.replay import replay_loaded
 from session_snapshot.report import INTENT, Report, format_failures
-from session_snapshot.staging import swap
+from session_snapshot.staging import scenario_lock, swap
 
 Accepted = AbstractSet[int]
 """Which of a scenario's changes are taken in: places in ``Pending.changes``."""
@@ -238,6 +238,11 @@ def differs(one: Pending, again: Report) -> str:
 
 
 def write(one: Pending, files: Files, snapshots: Path) -> None:
-    """Swap the new files in."""
-    swap(snapshots, one.loaded.place.folder, files.changed, list(files.removed))
+    """Swap the new files in.
+
+    Raises:
+        Refused: the scenario is being recorded: that would be written over these.
+    """
+    with scenario_lock(snapshots, one.loaded.place):
+        swap(snapshots, one.loaded.place.folder, files.changed, list(files.removed))
     pins_of.cache_clear()
