@@ -96,3 +96,12 @@ def test_what_is_never_committed_is_not_read(folder):
 def test_the_table_can_be_printed(capsys):
     assert main(["--checks"]) == 0
     assert capsys.readouterr().out.startswith("| code | finds |")
+
+
+def test_files_that_are_swapped_in_half_are_not_judged(folder, capsys):
+    journal = folder({}) / ".snapshot-staging" / "s--a" / "journal.json"
+    journal.parent.mkdir(parents=True)
+    journal.write_text("{}", encoding="utf-8")
+    assert main([]) == 2
+    said = capsys.readouterr().err
+    assert "swapped in half" in said and "mend: nox -s snapshot finishes it" in said

@@ -205,7 +205,7 @@ def test_a_provider_that_refuses(scripted, status):
         told = scripted.unrecorded(Refused, f"the provider failed at model call 0: HTTP {status}, ", upstream=url)
     assert "not like this" in told
     assert told.splitlines()[-1].startswith(f"mend: {mend}"), told
-    assert told.splitlines()[-1].endswith(", then nox -s snapshot_record -- scripted/turn")
+    assert told.splitlines()[-1].endswith(f", then nox -s snapshot_record -- scripted/turn --upstream {url}")
     check_kept(scripted, told, "not like this")
 
 

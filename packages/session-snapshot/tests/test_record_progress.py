@@ -89,7 +89,7 @@ def test_no_line_shows_the_key():
     [
         (Chunks(chunks=()), "answered"),
         (Throw(chunks=(), message="m", code="AUTH"), "failed (AUTH)"),
-        (Hang(), "given up by the agent"),
+        (Hang(), "left without an end"),
         (None, "refused"),
     ],
 )
@@ -166,6 +166,8 @@ def test_on_a_terminal_lines_stand_above_the_live_one(priced):
     lines = [line.strip() for line in re.split(r"[\r\n]", CODES.sub("\n", shown))]
     for pattern in LINES:
         assert any(re.fullmatch(pattern, line) for line in lines), (pattern, lines)
+    before = re.findall(r"(.{1,4})scripted/turn: ", re.sub(r"\x1b\[[\d;]*m", "", shown), re.DOTALL)
+    assert before and not [piece for piece in before if piece[-1] not in "\r\nKl"], before
 
 
 @TERMINAL

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not path.is_dir():
         return usage(f"{path} is not a folder", "name the folder of suites, a suite or a scenario (default: snapshots)")
     root = suites_folder(path.resolve())
+    if unfinished(root):
+        what = f"a command that writes into {path} was interrupted, and its files are swapped in half"
+        return usage(what, "nox -s snapshot finishes it (as does every other command of session-snapshot)")
     files = read_files(root)
     suites = sorted(name.partition("/")[0] for name in files if name.count("/") == 1 and name.endswith("/agent.toml"))
     if not suites:
@@ -34,6 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout.write(render(shown, arguments.format))
     sys.stderr.write(f"fixture-guard: {len(found)} findings in {', '.join(suites)} ({len(files)} files)\n")
     return FINDINGS if found else CLEAN
+
+
+def unfinished(root: Path) -> bool:
+    """Whether the harness left the journal of a swap beside the folder of suites (session_snapshot.staging)."""
+    return any((root.parent / ".snapshot-staging").glob("*/journal.json"))
 
 
 def parser() -> argparse.ArgumentParser:

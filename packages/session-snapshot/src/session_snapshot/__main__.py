@@ -11,6 +11,7 @@ import click
 
 from session_snapshot.errors import AgentError, FixtureError, Refused
 from session_snapshot.interrupts import INTERRUPTED, hear, hear_nothing
+from session_snapshot.visible import visible
 
 COMMANDS = ("init", "replay", "record", "refresh", "review", "view", "schema")
 """Each is the attribute of its name in the module of its name in ``session_snapshot.commands``."""
@@ -38,7 +39,7 @@ class Commands(click.Group):
             finally:
                 leave_nothing()
         except (Refused, FixtureError, AgentError) as error:
-            click.echo(f"session-snapshot: {error}", err=True)
+            click.echo(visible(f"session-snapshot: {error}"), err=True)
             ctx.exit(2)
         except (KeyboardInterrupt, click.Abort):  # the latter is Ctrl-C at a question
             click.echo("session-snapshot: interrupted", err=True)

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
 from session_snapshot.commands.choosing import NAMES, SNAPSHOTS, choose_named
 from session_snapshot.mode import Mode, demand
+from session_snapshot.visible import visible
 
 
 @click.command()
@@ -28,5 +28,8 @@ def record(names: tuple[str, ...], snapshots: Path, upstream: str | None, force:
     from session_snapshot.recording.record import record_all
 
     places = choose_named(snapshots, names, "snapshot_record")
-    complain = partial(click.echo, err=True)
+
+    def complain(line: str) -> None:
+        click.echo(visible(line), err=True)
+
     sys.exit(record_all(places, snapshots, os.environ, force, click.echo, upstream, complain))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from llm_dialects.chunks import ReasoningDelta, TextDelta, ToolCallDelta
-from llm_dialects.entries import Chunks, Entry, Throw, entry_to_json
+from llm_dialects.entries import Chunks, Entry, Hang, Throw, entry_to_json
 from llm_dialects.errors import ProviderError, status_of
 from llm_mock_server import CapturedRequest
 from msgspec import UNSET
@@ -23,6 +23,13 @@ from session_snapshot.told import DUMMY_KEY
 from session_snapshot.urls import bare
 
 
+def again(loaded: Loaded, url: str = "") -> str:
+    """The command that records once more from ``url``, where that is not the suite's own provider."""
+    own = loaded.agent.record.upstream_url if loaded.agent.record is not None else ""
+    elsewhere = f" --upstream {bare(url)}" if url and url != own else ""
+    return f"nox -s snapshot_record -- {loaded.place.full_name}{elsewhere}"
+
+
 def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str, url: str) -> None:
     """Refuse a live recording in which the provider failed, unless ``[expect] error_codes`` says that it is about that.
 
@@ -35,8 +42,7 @@ def refuse_failed_calls(loaded: Loaded, calls: Sequence[LiveCall], variable: str
     for number, call in enumerate(calls):
         if isinstance(call.entry, Throw) and call.entry.code not in meant:
             what, mend = told_failure(call.entry, variable, url)
-            again = f"nox -s snapshot_record -- {loaded.place.full_name}"
-            raise Refused(f"the provider failed at model call {number}: {what}", f"{mend}, then {again}")
+            raise Refused(f"the provider failed at model call {number}: {what}", f"{mend}, then {again(loaded, url)}")
 
 
 def told_failure(failure: Throw, variable: str, url: str) -> tuple[str, str]:
@@ -96,8 +102,10 @@ def refuse_unanswered(loaded: Loaded, calls: Sequence[LiveCall]) -> None:
         )
 
 
-def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
+def refuse_faulty(loaded: Loaded, capture: Capture, url: str = "") -> None:
     """Refuse a run in which the agent misbehaved or that does not show what its author says it shows.
+
+    ``url`` is the provider's, ``""`` a script's.
 
     Raises:
         AgentError: it misbehaved.
@@ -107,8 +115,8 @@ def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
     if faults:
         report = Report(loaded.place.full_name, faults, {}, capture.stderr)
         raise AgentError(
-            f"the run went wrong, so it is not recorded\n\n{format_failures(report)}\n",
-            f"correct what is named there, then nox -s snapshot_record -- {loaded.place.full_name}",
+            f"the run went wrong, so it is not recorded\n\n{format_failures(report)}\n{silences(capture.calls)}",
+            f"correct what is named there, then {again(loaded, url)}",
         )
     breaches = intent_breaches(loaded, capture)
     if breaches:
@@ -116,8 +124,14 @@ def refuse_faulty(loaded: Loaded, capture: Capture) -> None:
             "the run breaks [expect], so it is not recorded: " + "; ".join(breaches),
             f"{loaded.place.full_name}/scenario.toml",
             None,
-            "correct upstream.json or the agent, or [expect] if the intent changed",
+            f"correct {'the agent' if url else 'upstream.json or the agent'}, or [expect] if the intent changed",
         )
+
+
+def silences(calls: Sequence[LiveCall]) -> str:
+    """The calls whose answer had not ended when the run did: the provider may be what is slow, and not the agent."""
+    numbers = [str(call.number) for call in calls if isinstance(call.entry, Hang)]
+    return f"model call {', '.join(numbers)}: the provider had not ended its answer by then\n" if numbers else ""
 
 
 # ── the key ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from session_snapshot.disk import writing
 from session_snapshot.errors import AgentError, FixtureError
 from session_snapshot.fixtures import PROVENANCE, STDOUT, load_committed
 from session_snapshot.provenance import answers_digest, format_provenance, lock_of, make_provenance
+from session_snapshot.recording.faults import again
 from session_snapshot.recording.gate import MACHINE_WRITTEN, SCRIPT_OF_PROVIDER, by_hand
 from session_snapshot.recording.progress import Progress
 from session_snapshot.recording.secrets import blanked
@@ -35,8 +36,9 @@ SEED = "PYTHONHASHSEED"
 class Attempt:
     """What there is of a recording so far: whatever comes of it, what was paid for is not thrown away."""
 
-    def __init__(self, loaded: Loaded, snapshots: Path, secret: str) -> None:
-        """Nothing yet; what an earlier attempt left goes."""
+    def __init__(self, loaded: Loaded, snapshots: Path, secret: str, url: str = "") -> None:
+        """Nothing yet; what an earlier attempt left goes. ``url`` is the provider's, ``""`` a script's."""
+        self.url = url
         self.loaded = loaded
         self.snapshots = snapshots
         self.secret = secret
@@ -51,7 +53,7 @@ class Attempt:
     @property
     def again(self) -> str:
         """The command that records once more."""
-        return f"nox -s snapshot_record -- {self.loaded.place.full_name}"
+        return again(self.loaded, self.url)
 
     def stage(self, files: Mapping[str, str]) -> None:
         """Write the new machine-written files into a folder of their own."""

@@ -79,7 +79,7 @@ def outcome(entry: Entry | None) -> str:
         case Throw(code=code):
             return f"failed ({code})"
         case Hang():
-            return "given up by the agent"
+            return "left without an end"
         case None:
             return "refused"
 
@@ -103,6 +103,14 @@ def shown(progress: Progress) -> Iterator[None]:
         console=console,
         refresh_per_second=PER_SECOND,
         transient=True,
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=False,
+        redirect_stderr=False,
     ):
-        yield
+        plain = progress.say
+        if sys.stdout.isatty():
+            # Lines go above the live one, and so by way of what draws it.
+            progress.say = lambda line: console.print(Text(blanked(line, progress.secret)), soft_wrap=True)
+        try:
+            yield
+        finally:
+            progress.say = plain

@@ -139,7 +139,7 @@ def record_job(job: Job, snapshots: Path, say: Say) -> None:
     secret = job.key.secret
     progress = Progress(job.name, prices, say, secret)
     with withheld(secret), scenario_lock(snapshots, job.loaded.place):
-        attempt = Attempt(job.loaded, snapshots, secret)
+        attempt = Attempt(job.loaded, snapshots, secret, job.url)
         with kept(attempt, say), shown(progress):
             asyncio.run(record_one(job, attempt, progress))
     pins_of.cache_clear()
@@ -195,7 +195,7 @@ async def record_one(job: Job, attempt: Attempt, progress: Progress) -> None:
         variable = job.loaded.agent.record.key_env if job.loaded.agent.record else ""
         refuse_failed_calls(job.loaded, capture.calls, variable, job.url)
         refuse_leaks(capture, {}, job.key.secret)
-        refuse_faulty(job.loaded, capture)
+        refuse_faulty(job.loaded, capture, job.url)
         upstream.refuse_leftovers()
         refuse_unanswered(job.loaded, capture.calls)
         files, counts = new_fixtures(job.loaded, capture)
