@@ -285,3 +285,15 @@ def test_a_scenario_about_failures_is_recorded_with_them(scripted):
         scripted.record(upstream=server.base_url("openai-chat"))
     assert b'"code":"RATE_LIMIT"' in scripted.tree()["scripted/turn/replay.override.json"]
     scripted.green()
+
+
+def test_what_could_not_be_kept_is_refused_before_a_model_is_asked(scripted):
+    with scripted.provider("hello") as server:
+        url = server.base_url("openai-chat")
+        scripted.script("a script left over")
+        scripted.unrecorded(FixtureError, "turn/upstream.json: it is there", "no model was asked", upstream=url)
+        scripted.remove("upstream.json")
+        scripted.edit("scenario.toml", "pin = true", "pin = false")
+        said = ("no scenario of the suite pins the header class 'default', so no model was asked", "pin = true")
+        scripted.unrecorded(FixtureError, *said, upstream=url)
+        assert len(server.requests) == 0

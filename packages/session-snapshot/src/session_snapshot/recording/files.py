@@ -159,7 +159,7 @@ async def prove(attempt: Attempt, base: Path, progress: Progress) -> str:
     """
     stdout = ""
     for number in range(1, PROOFS + 1):
-        progress.stage = f"replay {number} of {PROOFS}"
+        progress.begin(f"replay {number} of {PROOFS}")
         loaded = hashing_otherwise(attempt.loaded, number)
         report, _ = await replay_loaded(loaded, load_committed(loaded, attempt.folder), base)
         if number == 1:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fixture_guard import check, read_files, render, surroundings
 
 from session_snapshot.errors import FixtureError, Refused
-from session_snapshot.fixtures import PROVENANCE
+from session_snapshot.fixtures import PROVENANCE, pinning_folders
 from session_snapshot.mode import under_ci
 from session_snapshot.recording.secrets import lines_with
 from session_snapshot.sandbox import capture_tree
@@ -122,6 +122,31 @@ def written(loaded: Loaded) -> Iterator[tuple[str, bytes]]:
     for seed in SEEDS:
         for name, content in capture_tree(folder / seed, []).items():
             yield f"{short(folder)}/{seed}/{name}", content
+
+
+# ── what a live recording could not be kept with ────────────────────────────────────────────────────────────────────
+
+
+def refuse_live_unkept(loaded: Loaded) -> None:
+    """Refuse to ask a model for a recording that would be refused afterwards, whatever it answers.
+
+    Raises:
+        FixtureError: a script is left over, or no scenario of the suite pins the header class.
+    """
+    if loaded.scenario.recording != "live":
+        return
+    place, header_class = loaded.place, loaded.scenario.header.class_
+    script = place.folder / SCRIPT_OF_PROVIDER
+    if script.is_file():
+        what = 'it is there, and recording = "live" has no script stand in for the model, so no model was asked'
+        raise FixtureError(what, short(script), None, 'remove it, or set recording = "scripted" in scenario.toml')
+    if header_class not in pinning_folders(place.suite_folder):
+        raise FixtureError(
+            f"no scenario of the suite pins the header class {header_class!r}, so no model was asked",
+            f"{short(place.folder)}/scenario.toml",
+            None,
+            "write [header] and pin = true in this one, or in another that is recorded first",
+        )
 
 
 # ── what the guard would refuse afterwards ──────────────────────────────────────────────────────────────────────────

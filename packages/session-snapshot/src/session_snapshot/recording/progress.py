@@ -38,6 +38,12 @@ class Progress:
         self.began = clock()
         self.calls: Sequence[LiveCall] = ()
         self.stage = "recording"
+        self.draw: Callable[[], None] = lambda: None
+
+    def begin(self, stage: str) -> None:
+        """Show what is done now, and say nothing of it."""
+        self.stage = stage
+        self.draw()
 
     def enter(self, stage: str) -> None:
         """Say what is done now."""
@@ -105,12 +111,12 @@ def shown(progress: Progress) -> Iterator[None]:
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
-    ):
-        plain = progress.say
+    ) as live:
+        plain, progress.draw = progress.say, live.refresh
         if sys.stdout.isatty():
             # Lines go above the live one, and so by way of what draws it.
             progress.say = lambda line: console.print(Text(blanked(line, progress.secret)), soft_wrap=True)
         try:
             yield
         finally:
-            progress.say = plain
+            progress.say, progress.draw = plain, lambda: None

@@ -20,6 +20,7 @@ from session_snapshot.recording.gate import (
     refuse_authored,
     refuse_edited,
     refuse_key_in_files,
+    refuse_live_unkept,
     refuse_no_oracle,
     refuse_under_ci,
     refuse_unguarded_by_hand,
@@ -119,6 +120,7 @@ def refuse(job: Job, snapshots: Path, force: bool) -> None:
         Refused: why.
     """
     refuse_no_oracle(job.loaded)
+    refuse_live_unkept(job.loaded)
     if not force:
         refuse_edited(job.loaded)
     refuse_key_in_files(job.loaded, job.key.secret)
@@ -204,7 +206,7 @@ async def record_one(job: Job, attempt: Attempt, progress: Progress) -> None:
         attempt.stage(files)
         add_provenance(attempt, capture, counts, job.url)
         stdout = await prove(attempt, base, progress)
-    progress.stage = "writing"
+    progress.begin("writing")
     attempt.add(STDOUT, stdout)
     add_provenance(attempt, capture, counts, job.url)
     refuse_leaks(capture, attempt.staged(), job.key.secret)
